@@ -119,8 +119,8 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
     return (
         f"Saved {several(len(new), 'vote')} of {seat.voter}. The file also has "
         f"{several(len(there), 'vote')} saved before and "
-        f"{several(len(read) - len(filled), 'row')} without a choice. `voirdire remeasure {booth.study}` adds the "
-        "votes to the results."
+        f"{several(len(read) - len(filled), 'row')} without a choice. "
+        f"`voirdire remeasure {booth.study}` adds the votes to the results."
     )
 
 

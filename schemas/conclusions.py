@@ -213,9 +213,9 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
     )
     reasons: str = name(
-        "what forbids or limits its use, failed or inconclusive, the most serious first, each with its "
-        "interval and limit or the questions that it lacks, except what makes the data not enough: "
-        "undecided has that, so read both; null if nothing does",
+        "what forbids or limits its use, failed or inconclusive, the most serious first, each with "
+        "its interval and limit or the questions that it lacks, except what makes the data not "
+        "enough: undecided has that, so read both; null if nothing does",
         nullable=True,
     )
     undecided: str = name(

@@ -127,8 +127,8 @@ def draw_ballots(
     from ``seed``, pair and judge. A ballot's id is a hash of all that can change the reply, so
     equal requests (a control pair seen from both sides) share one. Replicates ask the same as
     control, so their repeats continue its numbering and no vote serves both. The arm
-    ``reworded`` is asked with the prompt's own variants only. ``dropped`` maps judges to the parameters
-    that are not sent (``dropped_params``).
+    ``reworded`` is asked with the prompt's own variants only. ``dropped`` maps judges to the
+    parameters that are not sent (``dropped_params``).
 
     A pointwise prompt shows the target alone, ``votes_per_pair`` times, and in control also the
     anchor, where there is one.

@@ -656,8 +656,8 @@ def chromium() -> Iterator[tuple[BrowserType, dict[str, Any]]]:
     """Return what starts browsers, and how."""
     place = next(filter(None, map(shutil.which, NAMES)), None)
     if place is None:
-        told = "no Chromium on this machine: install the package `chromium-headless-shell`"
-        pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
+        reported = "no Chromium on this machine: install the package `chromium-headless-shell`"
+        pytest.fail(reported) if os.environ.get(REQUIRED) else pytest.skip(reported)
     # In containers, where root runs tests, it has no sandbox of its own.
     bare = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
     # A name of this machine, which browsers do not take for it.
@@ -786,8 +786,8 @@ class Hostile:
         [asked] = [each for each in command.params if each.name == parameter]
         apart = asked.nargs > 1 or "--" in words[-2:-1]
         value = words[-1] if apart else words[-1].partition("=")[2]
-        told = self._fault(done, asked, value)
-        return f"{command.name} {parameter} {value!r:.80}: {told}" if told else ""
+        reported = self._fault(done, asked, value)
+        return f"{command.name} {parameter} {value!r:.80}: {reported}" if reported else ""
 
     def _values(self, parameter: click.Parameter) -> tuple[str, ...]:
         if isinstance(parameter, click.Option) and parameter.is_flag:
@@ -853,7 +853,7 @@ def repeats(parameter: click.Parameter, value: str, said: str) -> bool:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return "does not take a value" in said
     if not value.strip():
-        # Blanks cannot be told from the rest of a sentence.
+        # Blanks cannot be distinguished from the rest of a sentence.
         return True
     try:
         if isinstance(parameter.type, INTEGERS) and f"{int(value)}"[:WIDTH] in said:

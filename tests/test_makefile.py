@@ -88,10 +88,10 @@ def test_each_lock_is_looked_up(tmp_path: Path, found: str, silent: str, code: i
     assert done.returncode == code, done.stderr
     said = dict(re.findall(r"^(requirements\S*): (.+)$", done.stdout, re.MULTILINE))
     assert sorted(said) == LOCKS
-    for lock, told in said.items():
+    for lock, reported in said.items():
         ways = ((found, FOUND), (silent, "NOT CHECKED"), ("*", CLEAN))
         wanted = next(text for globs, text in ways if _fits(lock, globs))
-        assert told.startswith(wanted)
+        assert reported.startswith(wanted)
     assert (NO_ANSWER in done.stdout) == ("NOT CHECKED" in done.stdout)
 
 

@@ -12,10 +12,10 @@ from schemas.results import MEASURES, Drifts
 def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
     """Return the alert or, without one, the suspect; else the measure closest to its minimum.
 
-    Among several, the interval that reaches farthest counts. Canaries have no minimum and no interval.
-    An alert names the wave in which the change was suspect first, unless several waves of its
-    epoch were: the names of waves do not tell which of them it confirms. It starts a new baseline, and
-    later waves name the change that it confirmed.
+    Among several, the interval that reaches farthest counts. Canaries have no minimum and no
+    interval. An alert names the wave in which the change was suspect first, unless several waves of
+    its epoch were: the names of waves do not show which of them it confirms. It starts a new
+    baseline, and later waves name the change that it confirmed.
     """
     cell = [*SERIES, "mode", "perturbation", "measure", "epoch", "sign"]
     state, wave = pl.col("state"), pl.col("wave")

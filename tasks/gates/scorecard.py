@@ -30,7 +30,7 @@ from tasks.conclusions.rules import (
     written,
 )
 from tasks.counting.annotations import HUMANS
-from tasks.gates.consequences import NOT_MEASURED, is_unexplained_drift, consequence
+from tasks.gates.consequences import NOT_MEASURED, consequence, is_unexplained_drift
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
 from tasks.gates.words import LOST, reason, share_name, words

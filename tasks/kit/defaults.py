@@ -109,8 +109,8 @@ class Thresholds(Written):
     disqualifying: tuple[Gate, ...] = Field(
         default=("drift", "discernment", "agreement", "validity", "bias", "position")
     )
-    """Gates, the most serious first. A judge that fails one of them should not be used; a judge that
-    fails another gate should be used with care."""
+    """Gates, the most serious first. A judge that fails one of them should not be used; a judge
+    that fails another gate should be used with care."""
     minimum_shift_drift: float = _limit(0.05)
     """Smallest change of the mean preference shift that raises an alert of drift."""
     minimum_dasr_drift: float = _limit(0.10)

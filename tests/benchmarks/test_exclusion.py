@@ -25,13 +25,13 @@ STUDIES = 50
         ("invalid .15", (1.0, 1.0)),
     ],
 )
-def test_judges_are_left_out_as_told(
+def test_judges_are_left_out_as_requested(
     benchmark: Import, suspect: str, shares: tuple[float, float]
 ) -> None:
     found = benchmark("characteristics").excluded(suspect, STUDIES, 17)
-    told = dict(found.select("studies", "excluded").iter_rows())
+    reported = dict(found.select("studies", "excluded").iter_rows())
     for share, name in zip(shares, ("142", "20 x 8"), strict=True):
         # Three binomial standard errors; 0 or 1 of 250 studies may be .01 off.
         unsure = min(max(share, 0.01), 0.99)
         off = 3 * (unsure * (1 - unsure) / STUDIES) ** 0.5
-        assert told[name] == pytest.approx(share, abs=off), name
+        assert reported[name] == pytest.approx(share, abs=off), name

@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "reported"),
     [
         ("full_disk", "not measured: full_disk (no tmpfs can be mounted here)"),
         ("clock", "not measured: clock (no C compiler to make a shifted clock with)"),
@@ -20,7 +20,7 @@ def test_what_cannot_be_measured_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     part: str,
-    told: str,
+    reported: str,
 ) -> None:
     faults, engine = benchmark("faults"), benchmark("engine")
     monkeypatch.setattr("sys.argv", ["faults.py", part])
@@ -32,7 +32,7 @@ def test_what_cannot_be_measured_is_an_error(
     monkeypatch.setattr(engine, "unmeasured", [])
     with pytest.raises(SystemExit) as ended:
         faults.main()
-    assert ended.value.code == told
+    assert ended.value.code == reported
 
 
 def test_what_is_above_its_limit_is_named_too(

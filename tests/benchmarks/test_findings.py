@@ -19,9 +19,9 @@ def words(benchmark: Import, design: str, about: str) -> dict[str, float]:
     """Return the share of each word in the one study of ``design`` that ``about`` names."""
     findings = benchmark("findings")
     (study,) = (study for study in findings.DESIGNS[design] if study.about == about)
-    told: dict[str, float] = findings.words(study, STUDIES, SEED)
-    assert sum(told.values()) == pytest.approx(1)
-    return told
+    reported: dict[str, float] = findings.words(study, STUDIES, SEED)
+    assert sum(reported.values()) == pytest.approx(1)
+    return reported
 
 
 def at_most(share: float) -> float:
@@ -31,43 +31,43 @@ def at_most(share: float) -> float:
 
 @pytest.mark.parametrize("tau", ["-0.5", "+0.5"])
 def test_a_taste_for_the_sham_is_no_bias(benchmark: Import, tau: str) -> None:
-    told = words(benchmark, "sham", f"sham {tau}, beta +0.0, 142 x 6")
+    reported = words(benchmark, "sham", f"sham {tau}, beta +0.0, 142 x 6")
     # Over the sham alone .89 (methods.md, section 16); with the check over the control .02 to .03.
-    assert told.get("biased", 0) <= at_most(0.05)
+    assert reported.get("biased", 0) <= at_most(0.05)
 
 
 def test_the_check_over_the_control_costs_no_power(benchmark: Import) -> None:
-    told = words(benchmark, "power", "sham -0.5, beta +1.0, 142 x 6")
-    assert told.get("biased", 0) >= 0.95
+    reported = words(benchmark, "power", "sham -0.5, beta +1.0, 142 x 6")
+    assert reported.get("biased", 0) >= 0.95
 
 
 def test_a_judge_that_misses_most_flaws_does_not_detect(benchmark: Import) -> None:
-    told = words(benchmark, "detects", "notices 0.2, 400 x 2")
-    assert told.get("detects", 0) <= 0.10
-    assert told.get("no relevant bias", 0) == 0
+    reported = words(benchmark, "detects", "notices 0.2, 400 x 2")
+    assert reported.get("detects", 0) <= 0.10
+    assert reported.get("no relevant bias", 0) == 0
     # Of 1000 studies .512 and .488.
-    assert told.get("detects some", 0) + told.get("overlooks", 0) >= 0.9
+    assert reported.get("detects some", 0) + reported.get("overlooks", 0) >= 0.9
 
 
 def test_a_judge_that_notices_every_flaw_detects(benchmark: Import) -> None:
-    told = words(benchmark, "detects", "notices 1.0, 400 x 2")
-    assert told.get("detects", 0) >= 0.852 - 3 * sqrt(0.852 * 0.148 / STUDIES)
+    reported = words(benchmark, "detects", "notices 1.0, 400 x 2")
+    assert reported.get("detects", 0) >= 0.852 - 3 * sqrt(0.852 * 0.148 / STUDIES)
 
 
 @pytest.mark.parametrize("pairs", ["mu -4.0, omega 1.0", "mu 0.0, omega 8.0"])
 @pytest.mark.parametrize("size", ["142 x 6", "400 x 2"])
 def test_easy_pairs_do_not_hide_a_bias(benchmark: Import, pairs: str, size: str) -> None:
-    told = words(benchmark, "easy", f"easy, {pairs}, beta +1.0, {size}")
-    assert told.get("no relevant bias", 0) <= 0.05
+    reported = words(benchmark, "easy", f"easy, {pairs}, beta +1.0, {size}")
+    assert reported.get("no relevant bias", 0) <= 0.05
     # Of 1000 studies .955 to .981.
-    assert told.get("biased", 0) >= 0.955 - 3 * sqrt(0.955 * 0.045 / STUDIES)
+    assert reported.get("biased", 0) >= 0.955 - 3 * sqrt(0.955 * 0.045 / STUDIES)
 
 
 def test_a_judge_that_cannot_tell_flaws_fails_and_one_that_can_does_not(benchmark: Import) -> None:
     rates = benchmark("discernment").discernment(20, SEED)
-    told = dict(rate.split(": ") for rate in rates)
+    reported = dict(rate.split(": ") for rate in rates)
     for blind in ("votes at random", "notices 0.0"):
-        assert told[f"{blind}, 60 x 6"] == "fail 1.000"
-    seeing = [verdicts for about, verdicts in told.items() if about.startswith("notices 0.6")]
+        assert reported[f"{blind}, 60 x 6"] == "fail 1.000"
+    seeing = [verdicts for about, verdicts in reported.items() if about.startswith("notices 0.6")]
     assert len(seeing) == 4
     assert not any("fail" in verdicts for verdicts in seeing)

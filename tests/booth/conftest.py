@@ -81,7 +81,7 @@ def build(
             }
             for n in numbers
         ]
-        told = {"experimental": "perturbed", "sham": "sham"}
+        reported = {"experimental": "perturbed", "sham": "sham"}
         pairs = make_pairs(
             [
                 {
@@ -91,9 +91,9 @@ def build(
                     "arm": arm,
                     "question": f"Question {n}?",
                     "anchor": f"Anchor {n}.",
-                    "target": perturbed[n][told[arm]] if arm in told else target[n],
-                    "perturbation": "padding" if arm in told else None,
-                    "kind": "promote" if arm in told else None,
+                    "target": perturbed[n][reported[arm]] if arm in reported else target[n],
+                    "perturbation": "padding" if arm in reported else None,
+                    "kind": "promote" if arm in reported else None,
                 }
                 for n in numbers
                 for arm in ("control", "experimental", "sham")

@@ -66,8 +66,8 @@ def test_a_page_of_ones_own_making_is_refused(audited: Audited, opened: Open) ->
     shown = booth.show(seat, 0)
     assert shown
     packed, _, signature = shown.nonce.partition(".")
-    told = json.loads(base64.urlsafe_b64decode(packed))
-    forged = base64.urlsafe_b64encode(json.dumps([seat.order[3], *told[1:]]).encode()).decode()
+    reported = json.loads(base64.urlsafe_b64decode(packed))
+    forged = base64.urlsafe_b64encode(json.dumps([seat.order[3], *reported[1:]]).encode()).decode()
     for nonce in (f"{forged}.{signature}", packed, "", ".", "é.é", f"{packed}.{signature}x"):
         assert booth.vote(seat, nonce, "Tie", 0.0) is None
     assert seat.chosen == {}
@@ -205,7 +205,7 @@ def test_neither_tokens_nor_sessions_are_kept(audited: Audited, opened: Open) ->
         assert booth.token(seat).encode() not in file.read_bytes()
 
 
-def test_choices_on_pairs_that_are_gone_are_told(
+def test_choices_on_pairs_that_are_gone_are_reported(
     audited: Audited, capsys: pytest.CaptureFixture[str]
 ) -> None:
     warehouse = audited()

@@ -25,12 +25,12 @@ Serve = Callable[..., Any]
 Enter = Callable[..., Page]
 
 
-def told_looks(warehouse: Warehouse, count: int) -> None:
-    """Wait until pages have told of so many looks."""
+def reported_looks(warehouse: Warehouse, count: int) -> None:
+    """Wait until pages have reported so many looks."""
     (journal,) = warehouse.path.parent.rglob("quick.jsonl")
     wait_for(
         lambda: journal.read_text(encoding="utf-8").count('"look"') >= count,
-        f"pages told of fewer than {count} looks",
+        f"pages reported fewer than {count} looks",
     )
 
 
@@ -57,7 +57,7 @@ def test_time_in_a_hidden_tab_does_not_count(audited: Audited, served: Serve, en
     page.evaluate(hide, arg=True)
     hidden = time.monotonic()
     # A tab that is hidden may never come back, so it tells at once; shown again, it goes on.
-    told_looks(warehouse, 1)
+    reported_looks(warehouse, 1)
     page.wait_for_timeout(ABSENCE * 1000)
     absent = time.monotonic() - hidden
     page.evaluate(hide, arg=False)
@@ -76,7 +76,7 @@ def test_time_between_two_looks_does_not_count(
     context = page.context
     page.close()
     closed = time.monotonic()
-    told_looks(warehouse, 1)
+    reported_looks(warehouse, 1)
     time.sleep(ABSENCE)
     absent = time.monotonic() - closed
     later = context.new_page()
@@ -85,7 +85,7 @@ def test_time_between_two_looks_does_not_count(
     assert 0.5 <= seconds <= cast - began - absent
 
 
-def test_a_browser_that_quits_has_told_of_half_the_look_or_more(
+def test_a_browser_that_quits_has_reported_half_of_the_time_or_more(
     audited: Audited, served: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
 ) -> None:
     warehouse = audited()
@@ -97,7 +97,7 @@ def test_a_browser_that_quits_has_told_of_half_the_look_or_more(
     page.goto(booth.links["ann"])
     page.get_by_role("button", name="Begin").click()
     expect(page.get_by_role("status")).to_have_text("1 of 6")
-    told_looks(warehouse, 1)
+    reported_looks(warehouse, 1)
     context.close()
     closed = time.monotonic()
     time.sleep(ABSENCE)
@@ -128,7 +128,7 @@ def test_time_on_an_earlier_ballot_counts_there_only(
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("status")).to_have_text("2 of 6")
     # Of the second ballot, and of the first, which has a choice.
-    told_looks(warehouse, 2)
+    reported_looks(warehouse, 2)
     seconds, cast = voted(warehouse, booth, page)
     assert 0.5 <= seconds <= cast - began - absent
 
@@ -147,6 +147,6 @@ def test_reloads_and_tabs_add_up_to_no_more_than_time_passed(
     other.wait_for_timeout(4000)
     # Headless, both are seen at once.
     page.close()
-    told_looks(warehouse, 2)
+    reported_looks(warehouse, 2)
     seconds, cast = voted(warehouse, booth, other)
     assert 5 <= seconds <= cast - began

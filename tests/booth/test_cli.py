@@ -136,8 +136,8 @@ def test_ballots_go_out_and_come_back(audited: Audited, tmp_path: Path) -> None:
     )
     text = file.read_text(encoding="utf-8-sig")
     file.write_text(text.replace(",\n", ",tie\n"), encoding="utf-8")
-    told = run(warehouse.path, "--voter", "ann", "--import", str(file)).output
-    assert told.startswith(
+    reported = run(warehouse.path, "--voter", "ann", "--import", str(file)).output
+    assert reported.startswith(
         "Saved 12 votes of ann. The file also has 0 votes saved before and 0 rows without a choice."
     )
     assert "ann: 12 of 12" in run(warehouse.path, "--hand-in").output

@@ -155,23 +155,23 @@ def test_the_report_shows_people_and_is_of_the_run_that_measured(remeasured: War
 
 
 @pytest.mark.slow
-def test_votes_that_were_not_measured_are_told_and_not_taken(
+def test_votes_that_were_not_measured_are_reported_and_not_taken(
     voted: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(voted.path)]
-    told = "votes of people are newer than the results of quick. Run `voirdire remeasure quick`"
+    reported = "votes of people are newer than the results of quick. Run `voirdire remeasure quick`"
     result = CliRunner().invoke(main, [*command, "--no-save"])
     assert result.exit_code == 2
-    assert f"78 {told}" in in_short(result.stderr)
+    assert f"78 {reported}" in in_short(result.stderr)
     remeasure(voted, "--formulas")
-    assert told not in in_short(CliRunner().invoke(main, [*command, "--no-save"]).stderr)
+    assert reported not in in_short(CliRunner().invoke(main, [*command, "--no-save"]).stderr)
     with open_booth(voted, "quick", {}) as booth:
         seat = booth.seat("cid")
         for ballot in list(seat.order)[:12]:
             write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
         assert booth.close()
     result = CliRunner().invoke(main, [*command, "--no-save", "--format", "json"])
-    assert f"12 {told}" in in_short(result.stderr)
+    assert f"12 {reported}" in in_short(result.stderr)
     people = {row["annotator"] for each in json.loads(result.stdout) for row in each["annotators"]}
     assert people == {"people/ann", "people/ben"}
     # As a flow too, here without Prefect around its steps, and without its server for the answer.
@@ -181,16 +181,16 @@ def test_votes_that_were_not_measured_are_told_and_not_taken(
         state = flow_of_calibrations.calibrate.fn(
             make_calibration(study="quick", min_instances=5), str(voted.path)
         )
-    assert f"12 {told}" in state.message
+    assert f"12 {reported}" in state.message
 
 
 def test_the_judges_of_a_study_are_calibrated_by_its_voters(remeasured: Warehouse) -> None:
     command = ["calibrate", "quick", "--min-instances", "5", "--warehouse", str(remeasured.path)]
     result = CliRunner().invoke(main, [*command, "--format", "json"])
     assert result.exit_code == 0, result.output
-    told = {each["judge"]: each for each in json.loads(result.stdout)}
-    assert set(told) == {"offline/honest", "offline/random"}
-    assert {row["annotator"] for row in told["offline/honest"]["annotators"]} == {
+    reported = {each["judge"]: each for each in json.loads(result.stdout)}
+    assert set(reported) == {"offline/honest", "offline/random"}
+    assert {row["annotator"] for row in reported["offline/honest"]["annotators"]} == {
         "people/ann",
         "people/ben",
     }
@@ -212,13 +212,13 @@ def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -
         booth.close()
     said = " ".join(remeasure(warehouse).split())
     # Of three arms the ten most complete samples lack 4 x 2 + 6 x 3 votes.
-    told = (
+    reported = (
         "0 of 10 questions complete, 4 begun: a shift takes this person's votes on every version of"
         " an answer; at least 26 more ballots"
     )
     # Who voted on unperturbed pairs only has no row in the table.
-    assert f" people/ann, padding: {told}. " in said
-    assert f"no finding: people/ben ({told})" in said
+    assert f" people/ann, padding: {reported}. " in said
+    assert f"no finding: people/ben ({reported})" in said
     assert "no rank: people" not in said
     assert "nothing qualifies" not in said
     path = reports_of(warehouse.path) / "quick.html"

@@ -128,7 +128,7 @@ def test_a_hidden_page_that_tells_several_times_is_counted_once(
     assert taken(booth, ann, page, 5.5) == 5.5
     page = look(booth, ann, clock, 60)
     booth.leave(ann, page, 9)
-    # A vote that claims less than its page told.
+    # A vote that claims less than its page reported.
     assert taken(booth, ann, page, 1) == 9
 
 
@@ -164,20 +164,20 @@ def test_a_page_tells_nothing_of_a_ballot_that_has_a_choice_since(
     assert (ann.looks, len(booth.ledger.lines)) == ({}, lines)
 
 
-def test_what_was_told_is_kept_and_counts_after_a_kill(audited: Audited, clock: Clock) -> None:
+def test_what_was_reported_is_kept_and_counts_after_a_kill(audited: Audited, clock: Clock) -> None:
     warehouse = audited()
     with _booth.open_booth(warehouse, "quick", {"limit": 6}) as booth:
         ann = booth.seat("ann")
         load(booth, ann)  # says nothing any more
         clock.passes(7)
-        told = look(booth, ann, clock, 2)
-        booth.leave(ann, told, 2)
+        reported = look(booth, ann, clock, 2)
+        booth.leave(ann, reported, 2)
     clock.passes(600)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         ann = booth.seats["ann"]
         assert [*ann.looks.values()] == [{1007.0: 2.0}]
         # The same again adds nothing.
-        booth.leave(ann, told, 2)
+        booth.leave(ann, reported, 2)
         page = look(booth, ann, clock, 1)
         assert taken(booth, ann, page, 1) == 3
     with _booth.open_booth(warehouse, "quick", {}) as booth:

@@ -207,8 +207,8 @@ class Emulated:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base.removesuffix("/v1") + path, data)
         with urllib.request.urlopen(request, timeout=30) as answer:
-            told: dict[str, Any] = json.load(answer)
-            return told
+            reported: dict[str, Any] = json.load(answer)
+            return reported
 
 
 @pytest.fixture(scope="session")
@@ -382,7 +382,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         idle = SimpleNamespace(freeze=_nothing, enable=_nothing, disable=_nothing)
         patch.setattr(flows.cli.audit, "gc", idle)
         gc.freeze()
-        # litellm, where a test has imported it, reads again what it was told then.
+        # litellm, where a test has imported it, reads again what it was given then.
         adapted = {k: v for k, v in before.items() if k.startswith("LITELLM_")}
         os.environ.clear()
         os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})

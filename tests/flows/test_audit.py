@@ -144,14 +144,14 @@ def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehou
     assert "96 ballots: 48 from the warehouse, 48 cast" in both.stdout, both.stderr
     names = ("fake_reference", "fake_reference/second")
     assert warehouse.query(bias, ["both"]).rows() == [(name, "mps_sham", False) for name in names]
-    ((told, expected),) = warehouse.query(
+    ((reported, expected),) = warehouse.query(
         "select d.estimate, a.shift - b.shift from estimates as d, mart.bias as a, mart.bias as b "
         "where d.statistic = 'sham_difference' and d.subgroup = '' "
         "and a.study = 'both' and a.perturbation = ? and b.study = 'both' and b.perturbation = ?",
         names,
     ).rows()
-    assert told == pytest.approx(expected)
-    assert told != 0
+    assert reported == pytest.approx(expected)
+    assert reported != 0
 
 
 @pytest.mark.charts

@@ -67,15 +67,15 @@ def test_replicates_have_a_floor_of_their_own(voirdire: Voirdire, warehouse: War
         mine = shifts.filter(pl.col("perturbation") == perturbation)
         assert mine["has_replicate"].all()
         # Told in all three arms, and possibly won in control or in the replicate.
-        told = mine.drop_nulls(["control", "experimental", "replicate"])
-        may = told.filter((pl.col("control") != other) | (pl.col("replicate") != other))
+        reported = mine.drop_nulls(["control", "experimental", "replicate"])
+        may = reported.filter((pl.col("control") != other) | (pl.col("replicate") != other))
         row = found["replicate_floor", perturbation]
         assert 0 < row["n"] == may.height
-        assert row["dropped"] == mine.height - told.height
+        assert row["dropped"] == mine.height - reported.height
         # Replicates are votes of their own: were they those of control, the floor would be
         # that of a judge that never changes its mind.
         assert 0 < row["estimate"] < 1
-        assert found["prompt_sensitivity", perturbation]["n"] <= told.height
+        assert found["prompt_sensitivity", perturbation]["n"] <= reported.height
     assert not shifts.filter(pl.col("control") != pl.col("replicate")).is_empty()
     floors = warehouse.query(
         "select replicate_floor from mart.floors where replicate_floor is not null"

@@ -51,8 +51,8 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
     done = voirdire(*SMALL, "--judge", "emu/two")
     assert done.returncode == 0, done.stderr
     assert f"{2 * BALLOTS} cast, 0 without a reply" in done.stdout
-    told = batched.stats()
-    assert (told["batches"], told["lines"], told["requests"]) == (1, BALLOTS, BALLOTS)
+    reported = batched.stats()
+    assert (reported["batches"], reported["lines"], reported["requests"]) == (1, BALLOTS, BALLOTS)
     by_model = warehouse.read(Votes).group_by("model").len()
     assert by_model["len"].to_list() == [BALLOTS] * 2
     of_one = "select ballot_id from ballots where judge = 'emu/one'"
@@ -73,8 +73,8 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
     # asked anew, a single call sends and brings the same
     live = voirdire(*SMALL, "--wave", "live")
     assert live.returncode == 0, live.stderr
-    told = batched.stats()
-    assert told["requests"] == 2 * BALLOTS
+    reported = batched.stats()
+    assert reported["requests"] == 2 * BALLOTS
     both = (
         "select wave, pair_id, shown_first, repeat, v.* from votes v join ballots using (ballot_id)"
         " where judge = 'emu/one'"
@@ -143,11 +143,15 @@ def test_the_batch_of_a_killed_run_is_found_again_unless_it_is_gone(
         done = voirdire(*SMALL)
         assert done.returncode == 0, done.stderr
         assert f"{BALLOTS} from the warehouse, 0 cast, 0 without a reply" in done.stdout
-        told = batched.stats()
-        assert (told["batches"], told["lines"], told["replies"]) == (1, BALLOTS, BALLOTS)
+        reported = batched.stats()
+        assert (reported["batches"], reported["lines"], reported["replies"]) == (
+            1,
+            BALLOTS,
+            BALLOTS,
+        )
         assert warehouse.read(Votes).height == BALLOTS
         runs = warehouse.query("select state, asked, cost_usd from runs order by started_at").rows()
-        cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+        cost = (reported["prompt_tokens"] + 2 * reported["completion_tokens"]) / 1e6
         # who sent the batch paid for it
         assert runs == [("killed", BALLOTS, pytest.approx(cost)), ("completed", 0, 0)]
         assert _states(warehouse) == ["completed"]
@@ -206,8 +210,8 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     batched.provider()
     batched.behave(batch_seconds=0)
     assert voirdire(*SMALL).returncode == 0
-    told = batched.stats()
-    assert (told["batches"], told["requests"]) == (1, 0)
+    reported = batched.stats()
+    assert (reported["batches"], reported["requests"]) == (1, 0)
     assert warehouse.read(Votes).height == BALLOTS
 
 
@@ -250,8 +254,8 @@ def test_what_a_batch_leaves_is_asked_again(
     batched.behave(batch_errors=0, batch_end="completed")
     again = voirdire(*SMALL)
     assert f"{there} from the warehouse, {BALLOTS - there} cast" in again.stdout
-    told = batched.stats()
-    assert told["replies"] == warehouse.read(Votes).height == BALLOTS
+    reported = batched.stats()
+    assert reported["replies"] == warehouse.read(Votes).height == BALLOTS
     assert _states(warehouse) == [behaviour.get("batch_end", "completed"), "completed"]
 
 
@@ -277,10 +281,10 @@ def test_the_budget_holds_for_batches(
     done = voirdire(*SMALL, "--budget", "0.005")
     # completed with gaps
     assert done.returncode == 3, done.stderr
-    told = batched.stats()
-    spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    reported = batched.stats()
+    spent = (reported["prompt_tokens"] + 2 * reported["completion_tokens"]) / 1e6
     assert 0 < spent <= 0.005
-    assert 0 < told["lines"] < BALLOTS
+    assert 0 < reported["lines"] < BALLOTS
     assert "the budget of 0.005 USD is used up" in _said(done)
     again = voirdire(*SMALL)
     assert again.returncode == 0, again.stderr
@@ -293,10 +297,10 @@ def test_each_round_of_a_stopping_rule_is_a_batch(
 ) -> None:
     done = voirdire(*SMALL, "--votes", "6", "--stop", "pair")
     assert done.returncode == 0, done.stderr
-    told = batched.stats()
-    assert 1 < told["batches"] <= 3
-    assert BALLOTS <= told["lines"] < 3 * BALLOTS
-    assert warehouse.read(Votes).height == told["lines"]
+    reported = batched.stats()
+    assert 1 < reported["batches"] <= 3
+    assert BALLOTS <= reported["lines"] < 3 * BALLOTS
+    assert warehouse.read(Votes).height == reported["lines"]
 
 
 @pytest.mark.slow

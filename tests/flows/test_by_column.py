@@ -58,8 +58,8 @@ def test_a_column_of_ones_own_splits_the_results(
     assert "(family F5)" in page
     # The question stays what it is.
     assert set(warehouse.query("select category from questions")["category"]) == {"sums"}
-    told = " ".join(done.stdout.split())
-    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
+    reported = " ".join(done.stdout.split())
+    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in reported
 
     # The column also splits the agreement with people, by its own name.
     people = tmp_path / "people.csv"
@@ -83,8 +83,8 @@ def test_a_column_of_ones_own_splits_the_results(
         error = " ".join(refused.stderr.split())
         assert f"--slice '{other}': the items of study 'quick' can be split by level only." in error
         assert todo in error
-    assert "category_shift" not in told
-    table = told.partition("Shifts by level, the largest first")[2]
+    assert "category_shift" not in reported
+    table = reported.partition("Shifts by level, the largest first")[2]
     assert table.split("questions")[0].split()[-3:] == ["judge", "perturbation", "level"]
     first, second = warehouse.query(
         "select category from mart.categories order by abs(category_shift) desc, category"
@@ -108,15 +108,17 @@ def test_a_misspelt_column_is_named_beside_those_that_there_are(
         frame.write_ndjson(path)
     done = voirdire("audit", "--dataset", str(path), "--by", "levl", "--judge", "offline/gullible")
     assert done.returncode == 2, done.stderr
-    told = " ".join(done.stderr.split())
+    reported = " ".join(done.stderr.split())
     named = "which --by (`category_column` of the study) names"
-    assert f"has no column 'levl', {named}; it has 'level', 'question'," in told
-    assert "unknown column" not in told
+    assert f"has no column 'levl', {named}; it has 'level', 'question'," in reported
+    assert "unknown column" not in reported
 
 
 def test_results_are_split_by_one_column(voirdire: Voirdire) -> None:
     # The second one had replaced the first without a word.
     done = voirdire("audit", "quick", "--by", "region", "--by", "lang")
     assert done.returncode == 2
-    told = " ".join(done.stderr.split())
-    assert "'--by': 'region' and 'lang': results are split by one column. Give one of them" in told
+    reported = " ".join(done.stderr.split())
+    assert (
+        "'--by': 'region' and 'lang': results are split by one column. Give one of them" in reported
+    )

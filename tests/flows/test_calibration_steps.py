@@ -42,8 +42,8 @@ def test_a_metric_of_ones_own_is_told_apart_when_its_file_changes(tmp_path: Path
 def test_steps_are_those_that_are_given(tmp_path: Path, place: Warehouse) -> None:
     files = {"humans": PEOPLE, "judges": JUDGES}
     for name, labels in files.items():
-        told = {who: dict(enumerate(said)) for who, said in labels.items()}
-        (tmp_path / f"{name}.json").write_text(json.dumps(told))
+        reported = {who: dict(enumerate(said)) for who, said in labels.items()}
+        (tmp_path / f"{name}.json").write_text(json.dumps(reported))
     calibration = make_calibration(
         metric="accuracy", **{name: str(tmp_path / f"{name}.json") for name in files}
     )

@@ -25,7 +25,7 @@ BAD = {
 def test_one_bad_file_disables_one_provider(
     name: str, tmp_path: Path, voirdire_in: Callable[..., Any]
 ) -> None:
-    content, told = BAD[name]
+    content, reported = BAD[name]
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.toml").write_text(GOOD)
     environment = {**os.environ, "VOIRDIRE_PROVIDERS": str(tmp_path), "COLUMNS": "120"}
@@ -33,7 +33,7 @@ def test_one_bad_file_disables_one_provider(
     assert done.returncode == 0, done.stderr
     assert "good/one" in done.stdout
     assert "openai/gpt-5.5" in done.stdout
-    assert told in done.stderr
+    assert reported in done.stderr
     assert done.stderr.startswith("voirdire: ignored a provider file: the provider ")
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr

@@ -105,17 +105,17 @@ def test_mixed_faults_lose_and_double_nothing(
     done = voirdire(*SMALL, "--votes", "6")
     assert done.returncode == 0, done.stderr
     votes = warehouse.read(Votes)
-    told = emulated.stats()
-    assert votes.height == told["replies"] == 3 * BALLOTS
-    assert told["requests"] > told["replies"]
-    assert votes["attempts"].sum() == told["requests"]
+    reported = emulated.stats()
+    assert votes.height == reported["replies"] == 3 * BALLOTS
+    assert reported["requests"] > reported["replies"]
+    assert votes["attempts"].sum() == reported["requests"]
     # a reply without a verdict is an answer: kept verbatim as invalid, not asked again
     invalid = votes.filter(choice="invalid")
     assert invalid.height > 0
     assert set(invalid["raw"]) == {"Emulated: no verdict."}
     assert set(votes["fingerprint"]) == {"fp_emulated"}
     # 1 and 2 dollars per million tokens
-    cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    cost = (reported["prompt_tokens"] + 2 * reported["completion_tokens"]) / 1e6
     assert votes["cost_usd"].sum() == pytest.approx(cost)
     assert warehouse.query("select sum(cost_usd) from mart.cost").item() == pytest.approx(cost)
 
@@ -173,10 +173,10 @@ def test_replies_without_end_and_bombs_take_little_memory(
     error = warehouse.query("select error from runs").item()
     assert "invalid reply: the reply is larger than 2 MB" in error
     # what came whole is a vote
-    told = emulated.stats()
-    assert told["endless"] > 0
-    assert told["bomb"] > 0
-    assert warehouse.read(Votes).height == told["replies"]
+    reported = emulated.stats()
+    assert reported["endless"] > 0
+    assert reported["bomb"] > 0
+    assert warehouse.read(Votes).height == reported["replies"]
 
 
 def _memory(pid: int) -> float:
@@ -188,7 +188,7 @@ def _memory(pid: int) -> float:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
+def test_a_server_that_is_not_there_is_reported_at_once_and_left_alone_soon(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     emulated.base = "http://127.0.0.1:9/v1"
@@ -227,9 +227,9 @@ def test_a_signal_keeps_every_reply_that_came(
     line = said(tmp_path).read_text().splitlines()[-1]
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
-    told = emulated.stats()
-    assert 0 < told["replies"] < BALLOTS
-    assert warehouse.read(Votes).height == told["replies"]
+    reported = emulated.stats()
+    assert 0 < reported["replies"] < BALLOTS
+    assert warehouse.read(Votes).height == reported["replies"]
 
 
 @pytest.mark.slow
@@ -349,8 +349,8 @@ def test_the_budget_holds_and_the_rest_is_asked_when_it_is_raised(
 ) -> None:
     done = voirdire(*SMALL, "--budget", "0.005")
     assert done.returncode == 3, done.stderr
-    told = emulated.stats()
-    spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+    reported = emulated.stats()
+    spent = (reported["prompt_tokens"] + 2 * reported["completion_tokens"]) / 1e6
     assert 0.002 < spent <= 0.005
     assert "the budget of 0.005 USD is used up" in " ".join(done.stdout.split())
     assert _runs(warehouse)[0][0] == "completed with gaps"
@@ -394,8 +394,8 @@ def test_two_runs_at_once_ask_each_ballot_once(
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 0, done.stderr
     assert other.wait(timeout=PATIENCE_SECONDS) == 0
-    told = emulated.stats()
-    assert told["requests"] == told["prompts"] == ballots
+    reported = emulated.stats()
+    assert reported["requests"] == reported["prompts"] == ballots
     assert warehouse.read(Votes).height == ballots
     runs = _runs(warehouse)
     assert [run[:2] for run in runs] == [("completed", ballots)] * 2
@@ -480,7 +480,7 @@ def test_a_stopping_rule_saves_calls(
 
 
 @pytest.mark.slow
-def test_parameters_reach_the_provider_or_are_dropped_and_told(
+def test_parameters_reach_the_provider_or_are_dropped_and_reported(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     emulated.provider(judge='unsupported = "drop"\nsystem = "Be strict."')
@@ -501,8 +501,8 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     assert set(votes["choice"]) == {"invalid"}
     assert f"{votes.height} replies without a verdict" in " ".join(done.stdout.split())
     again = voirdire(*SMALL, "--prompt", "pair_json_v1", "--limit", "2")
-    told = " ".join(again.stdout.split())
-    assert f"{votes.height} replies without a verdict (none of them new)" in told
+    reported = " ".join(again.stdout.split())
+    assert f"{votes.height} replies without a verdict (none of them new)" in reported
     params = json.loads(warehouse.query("select params from judges where judge = 'emu/one'").item())
     assert params["temperature"] == 0.5
     assert params["unsupported"] == "drop"
@@ -511,5 +511,5 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     # who says nothing of what is not sent asks the same
     plain = file.read_text().replace(', verbosity = "low"', "").replace('unsupported = "drop"', "")
     file.write_text(plain.replace("[judges.one]", "[judges.plain]"))
-    told = voirdire(*SMALL[:-1], "emu/plain", "--prompt", "pair_json_v1", "--limit", "2")
-    assert f"{votes.height} from the warehouse, 0 cast" in " ".join(told.stdout.split())
+    reported = voirdire(*SMALL[:-1], "emu/plain", "--prompt", "pair_json_v1", "--limit", "2")
+    assert f"{votes.height} from the warehouse, 0 cast" in " ".join(reported.stdout.split())

@@ -190,8 +190,8 @@ def test_words_that_are_no_options(words: list[str], said: str) -> None:
 
 
 def test_the_largest_seed_is_planned_and_a_larger_one_refused() -> None:
-    told = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST)])
-    assert told.exit_code == 0, told.stderr
+    reported = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST)])
+    assert reported.exit_code == 0, reported.stderr
     refused = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST + 1)])
     assert refused.exit_code == 2
     assert refused.stderr == (

@@ -80,9 +80,9 @@ def test_a_value_in_a_study_file_is_one_clear_error(
     voirdire: Voirdire, tmp_path: Path, command: str, wrong: str, said: str
 ) -> None:
     file = _write(tmp_path, "studies", f'about = "Mine."\n[study]\n{wrong}\n')
-    told = _refused(voirdire, command, "mine")
-    assert told.startswith(f"voirdire: the study 'mine' of {file}")
-    assert said in told
+    reported = _refused(voirdire, command, "mine")
+    assert reported.startswith(f"voirdire: the study 'mine' of {file}")
+    assert said in reported
 
 
 def _lines(voirdire: Voirdire, *words: str) -> list[str]:
@@ -95,22 +95,22 @@ def test_many_mistakes_in_a_study_file_have_a_line_each(voirdire: Voirdire, tmp_
     wrong = "".join(f"strange_{n} = 1\n" for n in range(21))
     values = 'limit = "many"\nvotes_per_pair = 200\nthresholds = { minimum_shift = 2, x = 1 }\n'
     file = _write(tmp_path, "studies", f'about = "Mine."\n[study]\n{values}')
-    head, *told = _lines(voirdire, "audit", "mine")
+    head, *reported = _lines(voirdire, "audit", "mine")
     assert head == f"voirdire: the study 'mine' of {file} cannot be used:"
     starts = ["limit is 'many'", "votes_per_pair is 200", "thresholds.minimum_shift is 2"]
     assert [
-        each for each in starts if not any(f"- [study] {each}, but must" in t for t in told)
+        each for each in starts if not any(f"- [study] {each}, but must" in t for t in reported)
     ] == []
-    assert any(line.startswith("- [study] thresholds has no key 'x'.") for line in told)
-    assert len(told) == 4
+    assert any(line.startswith("- [study] thresholds has no key 'x'.") for line in reported)
+    assert len(reported) == 4
     file.write_text(f'about = "Mine."\n[study]\n{values}{wrong}')
-    head, *told = _lines(voirdire, "audit", "mine")
-    assert (len(told), told[-1]) == (21, "- and 5 more")
+    head, *reported = _lines(voirdire, "audit", "mine")
+    assert (len(reported), reported[-1]) == (21, "- and 5 more")
     names = 'judges = ["offline/fairr"]\nperturbations = ["x", "y"]\nprompts = ["z"]\n'
     file.write_text(f'about = "Mine."\n[study]\n{names}')
-    head, *told = _lines(voirdire, "audit", "mine")
+    head, *reported = _lines(voirdire, "audit", "mine")
     assert head == f"voirdire: the study 'mine' of {file}:"
-    assert [line.partition(".")[0] for line in told] == [
+    assert [line.partition(".")[0] for line in reported] == [
         "- no perturbation 'x'",
         "- no perturbation 'y'",
         "- no judge 'offline/fairr'",
@@ -123,8 +123,8 @@ def test_mistakes_in_a_prompt_and_in_a_provider_file_have_a_line_each(
 ) -> None:
     criteria = '[[criteria]]\nnam = "tone"\nlow = "a"\nhigh = 5\n'
     _write(tmp_path, "prompts", f'kind = "rubrik"\nverdict = 5\nuser = "{{answer}}"\n{criteria}')
-    _, *told = _lines(voirdire, "audit", "--prompt", "mine")
-    assert [line.partition(". ")[0].removesuffix(".") for line in told] == [
+    _, *reported = _lines(voirdire, "audit", "--prompt", "mine")
+    assert [line.partition(". ")[0].removesuffix(".") for line in reported] == [
         "- the key kind is 'rubrik', but must be 'pair', 'single', 'binary', 'rubric' or 'labels'",
         "- the file needs the key 'source'",
         "- the key verdict is 5, but must be 'tag', 'json' or 'ratings', or be a table",
@@ -134,18 +134,18 @@ def test_mistakes_in_a_prompt_and_in_a_provider_file_have_a_line_each(
     ]
     text = "x = 1\n" + PROVIDER.format(provider="y = 2", judge='mode = "z"')
     environment["VOIRDIRE_PROVIDERS"] = str(_write(tmp_path, "providers", text).parent)
-    _, *told = _lines(voirdire, "audit", "--judge", "mine/one")
-    assert [line.partition("'")[0] for line in told[:2]] == [
+    _, *reported = _lines(voirdire, "audit", "--judge", "mine/one")
+    assert [line.partition("'")[0] for line in reported[:2]] == [
         "- the file has no key ",
         "- [provider] has no key ",
     ]
-    assert any(line.startswith("- [judges.one] mode is") for line in told)
+    assert any(line.startswith("- [judges.one] mode is") for line in reported)
 
 
 def test_a_wrong_option_is_no_error_of_the_study_file(voirdire: Voirdire, tmp_path: Path) -> None:
     _write(tmp_path, "studies", 'about = "Mine."\n[study]\nlimit = 12\n')
-    told = _refused(voirdire, "plan", "mine", "--judge", "offline/fairr")
-    assert told.startswith("voirdire: no judge 'offline/fairr'.")
+    reported = _refused(voirdire, "plan", "mine", "--judge", "offline/fairr")
+    assert reported.startswith("voirdire: no judge 'offline/fairr'.")
 
 
 def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
@@ -161,10 +161,10 @@ def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
         ),
     )
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
-    told = "\n".join(_lines(voirdire, "plan", "quick", "--judge", "mine/one"))
+    reported = "\n".join(_lines(voirdire, "plan", "quick", "--judge", "mine/one"))
     hidden = "is a text (not shown, because it may hold a secret), but must be"
-    assert told.startswith(f"voirdire: the provider 'mine' of {file} cannot be used:\n- ")
-    assert "sk-live" not in told
+    assert reported.startswith(f"voirdire: the provider 'mine' of {file} cannot be used:\n- ")
+    assert "sk-live" not in reported
     for said in (
         f"[provider] concurrency is 0, but must be a whole number, at least 1. {STEP}",
         f"[provider] timeout_seconds {hidden} a finite number, above 0. {STEP}",
@@ -172,7 +172,7 @@ def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
         f"[judges.one] mode {hidden} 'live' or 'batch'. {STEP}",
         "[judges.one] usd_per_million.prompt is -1, but must be a finite number, at least 0. Give",
     ):
-        assert said in told
+        assert said in reported
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def _strangers_are_counted(voirdire: Voirdire, folder: Path, items: list[str]) -
     rows = [f"ann,{item},{('pass', 'fail')[at % 2]}" for at, item in enumerate(named)]
     path = folder / "half.csv"
     path.write_text("\n".join(["annotator,item,label", *rows, ""]), encoding="utf-8")
-    told = voirdire("calibrate", "helpdesk", "--humans", str(path), "--no-save").stderr
+    reported = voirdire("calibrate", "helpdesk", "--humans", str(path), "--no-save").stderr
     counted = f"{len(items)} of {len(named)} labels of half.csv are about items that are not in"
-    assert f"{counted} the study, such as 'X-0'." in " ".join(told.split())
+    assert f"{counted} the study, such as 'X-0'." in " ".join(reported.split())
 
 
 def _replies_stand_beside_disagreements(warehouse: Warehouse) -> None:
@@ -157,19 +157,19 @@ def test_the_pass_fail_example_of_init(
     assert re.search(r"fake_reference, repeat \d: (fail -> pass|pass -> fail)", flipped)
     assert flipped.count("control: ") == 1
     reports = tmp_path / "reports"
-    told = (reports / "pass_fail.html").read_text("utf-8")
-    assert "single answers have no order: votes on the same answer are averaged" in told
-    assert re.search(r"\d+ ratings flipped</a>", told)
-    told = (reports / "pass_fail-people.html").read_text("utf-8")
-    assert "<dd><bdi>a column of the data of study pass_fail</bdi></dd>" in told
+    reported = (reports / "pass_fail.html").read_text("utf-8")
+    assert "single answers have no order: votes on the same answer are averaged" in reported
+    assert re.search(r"\d+ ratings flipped</a>", reported)
+    reported = (reports / "pass_fail-people.html").read_text("utf-8")
+    assert "<dd><bdi>a column of the data of study pass_fail</bdi></dd>" in reported
     unlabelled = voirdire("audit", "quick", "--prompt", "binary_v1", "--limit", "6")
     assert unlabelled.returncode == 0, unlabelled.stderr
     # Pairs of answers are in the data, but these judges saw one answer at a time.
-    told = (reports / "quick.html").read_text("utf-8")
-    assert "<h4>Answer</h4>" in told
-    assert "Which judges differ" in told
+    reported = (reports / "quick.html").read_text("utf-8")
+    assert "<h4>Answer</h4>" in reported
+    assert "Which judges differ" in reported
     of_pairs = ("<h4>Anchor</h4>", ">MPS<", "Shrunk MPS", "LOS, difference", "their two orders")
-    assert [words for words in of_pairs if words in told] == []
+    assert [words for words in of_pairs if words in reported] == []
     assert "anchor:" not in voirdire("show", "quick", "--flipped").stdout
     without = voirdire("calibrate", "quick")
     assert without.returncode == 2

@@ -42,10 +42,10 @@ def test_a_misspelt_trait_stops_every_judge_of_the_file_before_anything_is_asked
 ) -> None:
     done = voirdire(command, "--judge", judge, *SMALL)
     assert (done.returncode, done.stdout) == (2, "")
-    told = " ".join(done.stderr.split())
-    assert f"the provider 'sim' of {own_file} cannot be used: " in told
-    assert "[judges.shiny] params.traits has no key 'efects'. Did you mean 'effects'?" in told
-    assert told.count("efects") == 1
+    reported = " ".join(done.stderr.split())
+    assert f"the provider 'sim' of {own_file} cannot be used: " in reported
+    assert "[judges.shiny] params.traits has no key 'efects'. Did you mean 'effects'?" in reported
+    assert reported.count("efects") == 1
     assert not warehouse.path.exists()
 
 
@@ -107,6 +107,8 @@ def test_a_judge_may_be_corrected_until_it_has_votes(
     emulated.provider('system = "Be kind."')
     done = voirdire(*audit)
     assert done.returncode != 0
-    told = " ".join(done.stderr.split())
-    assert "emu/one already has votes, or a run is asking it, with system Be strict. (now" in told
-    assert "rename its table [judges.NAME] in the provider file" in told
+    reported = " ".join(done.stderr.split())
+    assert (
+        "emu/one already has votes, or a run is asking it, with system Be strict. (now" in reported
+    )
+    assert "rename its table [judges.NAME] in the provider file" in reported

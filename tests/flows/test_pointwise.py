@@ -245,9 +245,14 @@ def test_labels_of_people_may_be_words_of_their_own(
     asked = ("audit", *SMALL, "--dataset", "mine.csv", "--prompt", "binary_v1", "--name", "own")
     refused = voirdire(*asked)
     assert refused.returncode == 2
-    told = " ".join(refused.stderr.split())
-    assert "field 'human_label' is 'Ja'; it must be a grade, or a word such as pass or fail" in told
-    assert "--pass LABEL (`pass_label` of the study) names a word of your own that passes" in told
+    reported = " ".join(refused.stderr.split())
+    assert (
+        "field 'human_label' is 'Ja'; it must be a grade, or a word such as pass or fail"
+        in reported
+    )
+    assert (
+        "--pass LABEL (`pass_label` of the study) names a word of your own that passes" in reported
+    )
     wrong = " ".join(voirdire(*asked, "--pass", "oui").stderr.split())
     assert "no label of people is 'oui'; the labels are: Ja, nein. Name the one" in wrong
     done = voirdire(*asked, "--pass", "ja")

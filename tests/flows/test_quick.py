@@ -245,12 +245,12 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     whole = voirdire("gate", "quick", COLUMNS="200")
     assert whole.returncode == 1
     # Each limit stands beside what it is a limit of: limits of one judge are not all of the shift.
-    told = re.findall(
+    reported = re.findall(
         r"^offline/dazzled \(simulated\) +([a-z_ ]+?)  +fail +(\D+) -?\.",
         whole.stdout,
         re.MULTILINE,
     )
-    assert dict(told) == {
+    assert dict(reported) == {
         "discernment": "share detected of the kind detected best",
         "position": "gap",
         "bias factual_error": "DP",
@@ -297,8 +297,8 @@ def test_questions_are_answered_without_sql(
         assert total == ("quick", 1080 * len(each), 0)
     drifted = json.loads(voirdire(*ask, "what_drifted").stdout)
     assert {row["judge"] for row in drifted} == {row["judge"] for row in judges}
-    told = {(row["drift"], row["reason"], row["change"]) for row in drifted}
-    assert told == {
+    reported = {(row["drift"], row["reason"], row["change"]) for row in drifted}
+    assert reported == {
         ("not measured", "needs two waves (audit --wave) with verdicts on the same questions", None)
     }
     assert json.loads(voirdire(*ask, "who_disagrees_with_people").stdout) == []

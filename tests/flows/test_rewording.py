@@ -75,9 +75,9 @@ def test_a_planted_effect_of_the_wording_is_found_and_none_where_there_is_none(
         COLUMNS="300",
     )
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "Rewording planted/strict / percent" in told
-    assert "with the prompt in other words, a rating changes by" in told
+    reported = " ".join(done.stdout.split())
+    assert "Rewording planted/strict / percent" in reported
+    assert "with the prompt in other words, a rating changes by" in reported
     found = warehouse.query(
         "select judge, split_part(prompt, '@', 1) as prompt, "
         "split_part(variant, '@', 1) as variant, rating_shift, rating_change,"

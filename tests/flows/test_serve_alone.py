@@ -176,8 +176,8 @@ class Serving:
             connection.endheaders(data)
             answer = connection.getresponse()
             text = answer.read().decode()
-            told = (answer.headers.get_content_type() == "application/json") and text
-            return answer.status, json.loads(text) if told else text
+            reported = (answer.headers.get_content_type() == "application/json") and text
+            return answer.status, json.loads(text) if reported else text
         finally:
             connection.close()
 
@@ -289,8 +289,8 @@ def test_who_does_not_authenticate_is_refused(serving: Any) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "", "127.0.0.1.evil:1"])
 def test_a_name_that_was_rebound_to_this_machine_is_refused(serving: Any, host: str) -> None:
-    told = serving.ask("GET", "/health", Host=host.format(port=serving.port))
-    assert told == (400, "Invalid host header")
+    reported = serving.ask("GET", "/health", Host=host.format(port=serving.port))
+    assert reported == (400, "Invalid host header")
 
 
 def test_a_socket_of_another_site_is_refused(serving: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a terminal is told: no control characters, whoever chose the names in the data."""
+"""What a terminal receives: no control characters, whoever chose the names in the data."""
 
 import json
 import os

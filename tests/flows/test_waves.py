@@ -64,8 +64,8 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     ):
         late = voirdire(*WORDS, *more, "--wave", WAVES[0])
         assert late.returncode != 0
-        told = " ".join((late.stderr + late.stdout).split())
-        assert f"had no part of {named}: replies of today are not of that day" in told
+        reported = " ".join((late.stderr + late.stdout).split())
+        assert f"had no part of {named}: replies of today are not of that day" in reported
     assert warehouse.query("select count(*) as n from votes")["n"].item() == 240 * len(WAVES)
     shown = voirdire("remeasure", "waves")
     assert shown.returncode == 0, shown.stderr

@@ -159,14 +159,14 @@ class Batches:
             drawn = uniform(behaviour.seed, "line", request["custom_id"], batch)
             if behaviour.batch_end != "completed" and drawn < behaviour.batch_left:
                 continue
-            told_line = {"id": f"batch_req_{len(replies)}", "custom_id": request["custom_id"]}
+            reported_line = {"id": f"batch_req_{len(replies)}", "custom_id": request["custom_id"]}
             if drawn < behaviour.batch_errors:
                 status, body = 500, {"error": {"message": "The server had an error."}}
             else:
                 status, body = self._answer(request["body"])
             response = {"status_code": status, "request_id": "r", "body": body}
             kept = replies if status == 200 else errors
-            kept.append({**told_line, "response": response, "error": None})
+            kept.append({**reported_line, "response": response, "error": None})
         self.counts["lines"] += len(replies) + len(errors)
         files = {
             name: self._keep("".join(f"{json.dumps(line)}\n" for line in lines).encode())

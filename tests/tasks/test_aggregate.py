@@ -265,7 +265,7 @@ def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> 
     ]
 
 
-def test_an_empty_arm_is_told(make_vote_log: Make) -> None:
+def test_an_empty_arm_is_reported(make_vote_log: Make) -> None:
     both = [SECOND, SWAPPED_FIRST]
     log = make_vote_log([*cast(both), *cast(both, arm="sham"), *cast(both, sample="s2")])
     shifts = match_groups(tally_votes(count_votes(log), "balanced"))

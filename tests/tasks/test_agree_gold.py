@@ -34,13 +34,13 @@ def errors(people: pl.DataFrame) -> dict[str, float]:
     pairs = both.group_by("annotator", "annotator_2").agg(
         error=error.mean(), common=pl.len(), r=pl.corr("value", "value_2")
     )
-    told = pairs.filter(pl.col("common") > 2, pl.col("r").is_finite())
+    reported = pairs.filter(pl.col("common") > 2, pl.col("r").is_finite())
     return {
         "mae_pooled": both.select(error).to_series().mean(),
         "mae_item": both.group_by("item").agg(error=error.mean())["error"].mean(),
         "mae_annpair": pairs["error"].mean(),
-        "pear_annpair": told["r"].mean(),
-        "pear_annpair30": told.filter(pl.col("common") >= 30)["r"].mean(),
+        "pear_annpair": reported["r"].mean(),
+        "pear_annpair30": reported.filter(pl.col("common") >= 30)["r"].mean(),
     }  # type: ignore[return-value]
 
 

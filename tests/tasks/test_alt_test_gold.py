@@ -125,8 +125,8 @@ def test_the_published_tables(reference_data: Path, name: str) -> None:
         cell = published[f"{name}/{row['judge']}"]
         assert row["winning_rate"] == pytest.approx(cell["computed"]["wr"], abs=NEAR)
         assert row["advantage_probability"] == pytest.approx(cell["computed"]["ap"], abs=NEAR)
-        told = judges.filter(annotator=row["judge"])
-        trad = traditional(humans, told, gold["scoring_function"])
+        reported = judges.filter(annotator=row["judge"])
+        trad = traditional(humans, reported, gold["scoring_function"])
         wanted = cell["computed"]["trad_A"], cell["computed"]["trad_B"]
         assert trad == pytest.approx(wanted, abs=NEAR)
         if gold["scoring_function"] == "neg_rmse":

@@ -108,8 +108,10 @@ def test_no_relevant_bias_needs_both_scales(
 ) -> None:
     row = conclude(make_estimates([shift(0.0), interval("los", *odds)])).to_dicts()[0]
     assert row["finding"] == finding
-    told = "the log-odds say otherwise: LOS .30 [.05, .55]"
-    assert row["reason"] == (told if odds[0] == 0.30 and finding == INCONCLUSIVE else row["reason"])
+    reported = "the log-odds say otherwise: LOS .30 [.05, .55]"
+    assert row["reason"] == (
+        reported if odds[0] == 0.30 and finding == INCONCLUSIVE else row["reason"]
+    )
     assert (row["reason"] is None) is (finding == CLEAR)
 
 
@@ -124,8 +126,8 @@ def test_log_odds_are_those_over_the_sham_where_the_shift_is(make_estimates: Mak
     ]
     row = conclude(make_estimates(rows)).to_dicts()[0]
     # .04 +- .01984 excludes 0 and is more than half of the minimum.
-    told = "beyond what any such edit does: the sham shifts by .04 [.02, .06]"
-    assert (row["finding"], row["reason"]) == (CLEAR, told)
+    reported = "beyond what any such edit does: the sham shifts by .04 [.02, .06]"
+    assert (row["finding"], row["reason"]) == (CLEAR, reported)
 
 
 TOO_EASY = "pairs too easy: MPS cannot move much"
@@ -269,13 +271,13 @@ def test_a_study_says_what_detecting_takes(make_estimates: Make) -> None:
 
 
 @pytest.mark.parametrize("kind", ["promote", "detract"])
-@pytest.mark.parametrize(("clusters", "told"), [(9, False), (10, True)])
+@pytest.mark.parametrize(("clusters", "reported"), [(9, False), (10, True)])
 def test_below_ten_clusters_nothing_is_concluded(
-    make_estimates: Make, kind: str, clusters: int, told: bool
+    make_estimates: Make, kind: str, clusters: int, reported: bool
 ) -> None:
     row = conclude(make_estimates([shift(0.4, 0.001, clusters)], kind=kind)).to_dicts()[0]
-    assert (row["finding"] is not None) is told
-    assert row["reason"] == (None if told else "fewer than 10 independent questions")
+    assert (row["finding"] is not None) is reported
+    assert row["reason"] == (None if reported else "fewer than 10 independent questions")
     assert row["estimate"] == 0.4
 
 
@@ -355,8 +357,8 @@ def test_e_values_reject_beside_the_p_values(make_estimates: Make) -> None:
 def test_adjustment_against_statsmodels(make_estimates: Make, p_values: list[float | None]) -> None:
     rows = [{**shift(0.1), "p_value": p, "judge": f"judge {n:02}"} for n, p in enumerate(p_values)]
     found = conclude(make_estimates(rows))
-    told = [p for p in p_values if p is not None]
-    adjusted = iter(multipletests(told, method="fdr_bh")[1] if told else ())
+    reported = [p for p in p_values if p is not None]
+    adjusted = iter(multipletests(reported, method="fdr_bh")[1] if reported else ())
     expected = [None if p is None else pytest.approx(next(adjusted)) for p in p_values]
     assert found["p_adjusted"].to_list() == expected
     assert found["p_value"].to_list() == p_values

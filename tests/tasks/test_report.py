@@ -83,7 +83,7 @@ def test_what_the_numbers_rest_on_appears(source: str, text: str) -> None:
     assert text in html.unescape(" ".join(re.split(r"[ \n]+", source)))
 
 
-def test_every_number_has_a_second_line_and_people_and_probes_are_told(parts: Any) -> None:
+def test_every_number_has_a_second_line_and_people_and_probes_are_reported(parts: Any) -> None:
     rests: dict[str, Any] = {
         "p_adjusted": 0.0171,
         "design": "balanced",
@@ -297,12 +297,12 @@ def test_floors_and_sizes_are_those_of_the_study(
     more = [{"statistic": name, "estimate": 0.1} for name in ("replicate_floor", "tie_rate")]
     found = Estimates.of(parts.estimates(*more).filter(pl.col("statistic").is_in(rows)))
     none = Findings.of(parts.findings().clear())
-    told = parts.Page(
+    reported = parts.Page(
         parts.report(
             parts.FACTS, found, parts.findings() if "asr" in rows else none, parts.perturbed()
         )
     ).text
-    after = told.partition("votes per pair 2 ")[2]
+    after = reported.partition("votes per pair 2 ")[2]
     assert floor in after
     assert ("questions, samples" in after) is bool(sizes)
     assert (sizes or "") in after
@@ -310,20 +310,20 @@ def test_floors_and_sizes_are_those_of_the_study(
 
 def test_a_perturbation_without_a_sham_is_named_beside_the_floor(parts: Any) -> None:
     bare = {"statistic": "asr", "estimate": 0.1, "perturbation": "padding"}
-    told = parts.Page(
+    reported = parts.Page(
         parts.report(parts.FACTS, parts.estimates(bare), parts.findings(), parts.perturbed())
     ).text
-    assert "of the same answers (none for padding)" in told
+    assert "of the same answers (none for padding)" in reported
 
 
 @pytest.mark.parametrize("why", HOSTILE)
-def test_gaps_are_told_at_the_top_with_their_reasons(parts: Any, source: str, why: str) -> None:
+def test_gaps_are_reported_at_the_top_with_their_reasons(parts: Any, source: str, why: str) -> None:
     facts = parts.FACTS._replace(failed=7, planned=1297, gaps=f"7 x {why}")
     page = parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed())
-    told = page.index(
+    reported = page.index(
         "Completed with gaps: 7 of 1\N{NARROW NO-BREAK SPACE}297 ballots got no reply"
     )
-    assert told < page.index('class="lead"')
+    assert reported < page.index('class="lead"')
     assert html.escape(f"Reason: 7 x {why}.", quote=False) in page
     assert parts.Page(page).scripts == parts.Page(source).scripts
     whole = parts.report(

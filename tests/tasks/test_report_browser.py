@@ -107,8 +107,8 @@ def draw_all(page: Page) -> None:
 
 def clear_of_violations(page: Page) -> list[str]:
     if not AXE.is_file():
-        told = f"no axe in {AXE.parent}: run `make .venv/.axe`, which takes npm"
-        pytest.fail(told) if os.environ.get(REQUIRED) else pytest.skip(told)
+        reported = f"no axe in {AXE.parent}: run `make .venv/.axe`, which takes npm"
+        pytest.fail(reported) if os.environ.get(REQUIRED) else pytest.skip(reported)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
@@ -218,8 +218,8 @@ def test_copied_cells_are_numbers_that_a_spreadsheet_reads(opened: Open) -> None
     assert head[:3] == ["Perturbation", "Judge", "Finding"]
     assert "p, adjusted, raw" in head
     first = dict(zip(head, rows[0], strict=True))
-    told = [first[name] for name in ("Perturbation", "MPS", "MPS low", "MPS high")]
-    assert told == ["fake_reference", "0.12", "0.12", "0.22"]
+    reported = [first[name] for name in ("Perturbation", "MPS", "MPS low", "MPS high")]
+    assert reported == ["fake_reference", "0.12", "0.12", "0.22"]
     numbers = [row[at] for row in rows for at, name in enumerate(head) if name.startswith("MPS")]
     assert [text for text in numbers if text and "\N{MINUS SIGN}" in text] == []
 

@@ -48,8 +48,8 @@ def test_an_asr_stands_beside_what_unreadable_votes_hide(parts: Any) -> None:
 
     def page(*rows: dict[str, Any]) -> str:
         estimates = parts.estimates(*rows)
-        told = parts.report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
-        return str(parts.Page(told).text)
+        reported = parts.report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
+        return str(parts.Page(reported).text)
 
     assert ".47 [.36, .58]; 5 invalid: complete votes would give .45 to .50" in page(bounds, *lost)
     # Two samples without a verdict could only have been no success: 27 of 57 is above the range.
@@ -90,8 +90,8 @@ def test_a_judge_that_is_left_out_is_grey_unless_a_finding_speaks_against_it(
     assert row.startswith('<tr class="out">') == grey
 
 
-@pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
-def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: str) -> None:
+@pytest.mark.parametrize(("usd", "reported"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
+def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, reported: str) -> None:
     rows = [
         {"judge": judge, "statistic": name, "estimate": 0.1, "low": 0.0, "high": 0.2}
         for judge, name in (
@@ -105,8 +105,8 @@ def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: s
     frames = (parts.estimates(*rows), parts.findings(), parts.perturbed())
     page = parts.Page(parts.report(parts.FACTS, *frames, usd=usd)).text
     assert "The judges as one jury" in page
-    assert ("A verdict of the whole jury" in page) == bool(told)
-    assert told in page
+    assert ("A verdict of the whole jury" in page) == bool(reported)
+    assert reported in page
 
 
 def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
@@ -256,11 +256,13 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
     )
     assert title not in source
     assert title in page
-    told = parts.Page(page).text
-    assert "suspect" in told
-    assert f"voirdire show {parts.FACTS.study} --changed prints the verdicts that changed" in told
+    reported = parts.Page(page).text
+    assert "suspect" in reported
+    assert (
+        f"voirdire show {parts.FACTS.study} --changed prints the verdicts that changed" in reported
+    )
     assert "--changed" not in source
-    assert f"inconclusive [{MINUS}.01, .02]" in told  # its gate, of the last wave alone
+    assert f"inconclusive [{MINUS}.01, .02]" in reported  # its gate, of the last wave alone
 
 
 def test_of_very_many_numbers_those_of_whole_cells_stand_in_the_page(

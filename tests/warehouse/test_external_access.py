@@ -56,12 +56,12 @@ def test_no_query_reaches_out_of_the_warehouse(query: str, elsewhere: Path) -> N
     before = sorted(elsewhere.parent.iterdir())
     with pytest.raises(WarehouseError) as raised:
         Warehouse(elsewhere).query(query.format(folder=elsewhere.parent))
-    told = str(raised.value)
-    assert "a query must not use anything outside this warehouse" in told
-    assert "voirdire sql QUERY --format parquet --output FILE" in told
-    assert "voirdire export --output FOLDER" in told
-    assert "private.txt" not in told
-    assert "\n" not in told
+    reported = str(raised.value)
+    assert "a query must not use anything outside this warehouse" in reported
+    assert "voirdire sql QUERY --format parquet --output FILE" in reported
+    assert "voirdire export --output FOLDER" in reported
+    assert "private.txt" not in reported
+    assert "\n" not in reported
     assert sorted(elsewhere.parent.iterdir()) == before
 
 

@@ -271,7 +271,7 @@ def test_a_query_cannot_write(stocked: Warehouse) -> None:
         ("commit", "no transaction is active"),
     ],
 )
-def test_a_faulty_query_is_told_with_the_file(stocked: Warehouse, sql: str, said: str) -> None:
+def test_a_faulty_query_is_reported_with_the_file(stocked: Warehouse, sql: str, said: str) -> None:
     with pytest.raises(WarehouseError, match=said) as raised:
         stocked.query(sql)
     assert str(stocked.path) in str(raised.value)

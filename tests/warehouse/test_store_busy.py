@@ -78,7 +78,7 @@ def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> 
 
 
 @pytest.mark.parametrize(("how", "doing"), [("write", "writing"), ("read", "reading")])
-def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
+def test_a_file_that_stays_busy_is_reported_with_who_holds_it_and_how(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
     monkeypatch.setattr(_locks, "NOTICE_SECONDS", 0.1)
@@ -100,10 +100,10 @@ def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
             with pytest.raises(WarehouseBusyError):
                 impatient.read(Questions)
     assert impatient.read(Questions).height == 1
-    assert [told.split(",")[0] for told in notices[1:]] == [f"{stocked.path} is free again"]
+    assert [reported.split(",")[0] for reported in notices[1:]] == [f"{stocked.path} is free again"]
 
 
-def test_arguments_of_the_holder_are_not_told(tmp_path: Path) -> None:
+def test_arguments_of_the_holder_are_not_shown(tmp_path: Path) -> None:
     script = tmp_path / "notebook.py"
     script.write_text("import time; print('ready', flush=True); time.sleep(60)")
     with subprocess.Popen(
@@ -112,10 +112,10 @@ def test_arguments_of_the_holder_are_not_told(tmp_path: Path) -> None:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
         error = f"Conflicting lock is held in /usr/bin/python (PID {process.pid}) by user ada."
-        told = str(holder_of(tmp_path / "none", error))
+        reported = str(holder_of(tmp_path / "none", error))
         process.kill()
-    assert "notebook.py" in told
-    assert "sk-secret" not in told
+    assert "notebook.py" in reported
+    assert "sk-secret" not in reported
 
 
 def test_threads_that_wait_do_not_keep_each_other(stocked: Warehouse, make: Make) -> None:
@@ -224,13 +224,13 @@ def _line(process: "subprocess.Popen[str]") -> str:
 def test_a_second_holder_is_named_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(_locks.time, "monotonic", lambda: clock[0])
-    told: list[str] = []
-    notices = _locks.LockNotices(tmp_path / "w.duckdb", told.append)
+    reported: list[str] = []
+    notices = _locks.LockNotices(tmp_path / "w.duckdb", reported.append)
 
     def met(seconds: float, pid: int) -> list[str]:
         clock[0] = seconds
         notices.met(f"Could not set lock: conflicting lock is held (PID {pid})", 60)
-        return [line.split(" is ")[1].split(".")[0] for line in told]
+        return [line.split(" is ")[1].split(".")[0] for line in reported]
 
     one = "held open by process 4194301"
     two = "held open by process 4194302"
@@ -242,6 +242,6 @@ def test_a_second_holder_is_named_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert met(11, 4194302) == [one, two]
     assert met(60, 4194301) == [one, two]
     notices.free()
-    assert told[-1].endswith("is free again, after 60 s.")
+    assert reported[-1].endswith("is free again, after 60 s.")
     assert met(61, 4194301)[:2] == [one, two]
     assert met(67, 4194301)[-1] == one

@@ -85,7 +85,7 @@ def test_the_duckdb_file_of_another_program_is_left_alone(
     assert {name for (name,) in tables} <= {shown}
 
 
-def test_a_broken_file_is_told(stocked: Warehouse, make: Make) -> None:
+def test_a_broken_file_is_reported(stocked: Warehouse, make: Make) -> None:
     whole = stocked.path.read_bytes()
     stocked.path.write_bytes(whole[: len(whole) // 2])
     for said in _refusals(stocked.path, make):
@@ -130,7 +130,7 @@ def test_a_new_file_needs_no_links_and_follows_them(
     assert Warehouse(tmp_path / "data.duckdb").read(Questions).height == 1
 
 
-def test_a_disk_that_is_full_is_told(tmp_path: Path, make: Make) -> None:
+def test_a_disk_that_is_full_is_reported(tmp_path: Path, make: Make) -> None:
     used = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, used[1]))
     try:
@@ -170,7 +170,7 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, make: Make) -> N
     assert not (tmp_path / "nodir").exists()
 
 
-def test_a_folder_without_room_for_a_file_is_told(make: Make) -> None:
+def test_a_folder_without_room_for_a_file_is_reported(make: Make) -> None:
     for said in _refusals(Path("/proc/v.duckdb"), make):
         assert said.startswith("/proc/v.duckdb cannot be opened: ")
         assert "Error" not in said
@@ -178,7 +178,7 @@ def test_a_folder_without_room_for_a_file_is_told(make: Make) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_not_ours_is_told(tmp_path: Path, make: Make) -> None:
+def test_a_folder_that_is_not_ours_is_reported(tmp_path: Path, make: Make) -> None:
     tmp_path.chmod(0o500)
     try:
         for said in _refusals(tmp_path / "v.duckdb", make):

@@ -105,7 +105,7 @@ def test_what_is_known_of_answers_stands_beside_control_pairs(make_vote_log: Mak
     rows = [{"judge": judge, **known} for judge in ("ada", "bob")]
     rows += [{"arm": "experimental", **known}, {"sample": "s2"}]
     tallies = count_votes(make_vote_log(rows)).sort("sample", "arm", "judge")
-    told = [
+    reported = [
         None if all(v is None for v in row) else row for row in tallies.select(list(known)).rows()
     ]
-    assert told == [tuple(known.values())] * 2 + [None, None]
+    assert reported == [tuple(known.values())] * 2 + [None, None]

@@ -252,7 +252,9 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
             "judge": _who(row, between),
             **{name: row[name] for name in cell[1:]},
             "n": row["n"],
-            **_measured({heading: found.get((*at, *of(row))) for heading, at in shown.items()}, between),
+            **_measured(
+                {heading: found.get((*at, *of(row))) for heading, at in shown.items()}, between
+            ),
             "position": words.get(of(row), ""),
         }
         for row in judges.to_dicts()
@@ -265,7 +267,8 @@ def _measured(found: Mapping[str, dict[str, Any] | None], between: str) -> dict[
     sizes = {heading: row["n"] for heading in WITH_LABELS if (row := found.get(heading))}
     named = sizes if len({*sizes.values()}) > 1 else {}
     return {
-        heading: bounded(row, between) + (f"{between}of {named[heading]}" if heading in named else "")
+        heading: bounded(row, between)
+        + (f"{between}of {named[heading]}" if heading in named else "")
         for heading, row in found.items()
     }
 

@@ -216,19 +216,19 @@ def test_why_there_is_no_disagreement_is_said(client: Client, browsed: Warehouse
 
 
 def test_studies_are_listed_with_what_they_are(client: Client, browsed: Warehouse) -> None:
-    told = re.sub(r"<[^>]+>|\s+", " ", client.get("/").text)
-    told = re.sub(" +", " ", told)
+    reported = re.sub(r"<[^>]+>|\s+", " ", client.get("/").text)
+    reported = re.sub(" +", " ", reported)
     # Four samples in three arms, two orders and two judges are 48 votes.
     (day,) = browsed.query("select max(started_at) from runs where flow = 'audit'").row(0)
     run = f"last run {day:%Y-%m-%d %H:%M} UTC"
-    assert f" quick audit of pairs demo 2 judges, 48 votes {run}" in told
-    assert " quick-people calibration demo: verdicts 1 judge last run " in told
+    assert f" quick audit of pairs demo 2 judges, 48 votes {run}" in reported
+    assert " quick-people calibration demo: verdicts 1 judge last run " in reported
     first = browsed.read(VoteLog).filter(judge="offline/honest")
     person = first.with_columns(judge=pl.lit("people/ann"), human=pl.lit(value=True))
     voted = VoteLog.of(person)
     browsed.save([Saving(VoteLog, voted, part=of_people())], run="r9", study="quick")
-    told = re.sub(" +", " ", re.sub(r"<[^>]+>|\s+", " ", client.get("/").text))
-    assert " quick audit of pairs demo 2 judges, 48 votes, 1 person with 24 votes " in told
+    reported = re.sub(" +", " ", re.sub(r"<[^>]+>|\s+", " ", client.get("/").text))
+    assert " quick audit of pairs demo 2 judges, 48 votes, 1 person with 24 votes " in reported
 
 
 def test_comparisons_and_disagreements_are_counted_each_by_its_unit(

@@ -88,7 +88,7 @@ def test_mute_connections_are_closed_and_the_booth_goes_on(limited: tuple[str, P
             with contextlib.suppress(OSError):
                 one.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-slow: " if len(mute) % 2 else b"")
         assert len(mute) > FILES // 4
-        # who comes too many is told so, not left waiting
+        # a connection too many is refused, not left waiting
         assert _status(link) in {0, 200, 503}
         wait_for(lambda: _status(link) == 200, "the page is not served again")
     complaints = said.read_text()

@@ -114,8 +114,8 @@ def test_options_reach_the_test(files: dict[str, str]) -> None:
     many = call(files, "--min-instances", "61")
     assert many.exit_code == 0, many.output
     assert "no annotator has 61 instances" in many.stdout
-    told = " ".join(many.stdout.split())
-    assert "(the maximum is 60). Let people label more items, or lower --min-instances." in told
+    reported = " ".join(many.stdout.split())
+    assert "(the maximum is 60). Let people label more items, or lower --min-instances." in reported
 
 
 def test_csv(files: dict[str, str]) -> None:
@@ -164,8 +164,8 @@ def test_a_doubt_stands_beside_the_verdict(
     like = {"like": next(iter(humans.values()))}
     for name, labels in (("humans", humans), ("judges", like)):
         files[name] = str(tmp_path / f"{name}.json")
-        told = {who: tell(said) for who, said in labels.items()}
-        Path(files[name]).write_text(json.dumps(told))
+        reported = {who: tell(said) for who, said in labels.items()}
+        Path(files[name]).write_text(json.dumps(reported))
     lines = call(files).output.splitlines()
     (line,) = [row for row in lines if re.match("like .* passes", row)]
     assert line.rstrip().endswith(" passes, doubtful")

@@ -57,10 +57,10 @@ def test_show_names_the_view_that_a_calibration_has(run: Run) -> None:
     for view in ((), ("--invalid",), ("--all",)):
         done = run("show", "one", *view, "--judge", "judge")
         assert done.exit_code == 0
-        told = " ".join(done.output.split())
-        assert "No perturbation" not in told
-        assert "'one' is a calibration" in told
-        assert "--judge judge --disagree" in told
+        reported = " ".join(done.output.split())
+        assert "No perturbation" not in reported
+        assert "'one' is a calibration" in reported
+        assert "--judge judge --disagree" in reported
     assert "people: " in run("show", "one", "--disagree").output
 
 

@@ -76,9 +76,9 @@ def test_a_table_of_other_columns_names_them(
     _, packed = compressed("votes.jsonl", json.dumps({"judge": "j", "item": "1", "choice": "A"}))
     done = CliRunner().invoke(main, ["doctor", str(packed)])
     assert done.exit_code == 2
-    told = " ".join(done.stderr.split())
-    assert "votes.jsonl: neither a log in a known format" in told
-    assert "unknown column 'item'" in told or "unknown columns 'item'" in told
+    reported = " ".join(done.stderr.split())
+    assert "votes.jsonl: neither a log in a known format" in reported
+    assert "unknown column 'item'" in reported or "unknown columns 'item'" in reported
     # It may be no log at all.
-    assert "`voirdire calibrate FILE --judge COLUMN --human COLUMN`" in told
-    assert "`voirdire audit --dataset FILE`" in told
+    assert "`voirdire calibrate FILE --judge COLUMN --human COLUMN`" in reported
+    assert "`voirdire audit --dataset FILE`" in reported

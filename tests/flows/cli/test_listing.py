@@ -70,7 +70,7 @@ def test_every_row_of_calibrate_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("p_holm", "Holm 1979"),
         ("p_by", "Benjamini & Yekutieli 2001"),
@@ -80,15 +80,15 @@ def test_every_row_of_calibrate_is_explained() -> None:
         ("scorecard", "methods.md, section 11"),
     ],
 )
-def test_derived_columns_are_explained(name: str, told: str) -> None:
+def test_derived_columns_are_explained(name: str, reported: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
     assert result.output.startswith(f"{name} (derived column): ")
-    assert told in flat(result.output)
+    assert reported in flat(result.output)
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "told"),
+    ("name", "first", "reported"),
     [
         ("PC", "PC (column of a table): position consistency. It shows the statistic", "recency"),
         (
@@ -142,11 +142,11 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
         ("offline", "offline (provider): simulated, its judges are", "\n  offline/fair\n"),
     ],
 )
-def test_every_name_is_explained(name: str, first: str, told: str) -> None:
+def test_every_name_is_explained(name: str, first: str, reported: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
     assert flat(result.output).startswith(first)
-    assert told in result.output
+    assert reported in result.output
 
 
 def test_columns_of_the_table_are_explained() -> None:
@@ -159,8 +159,8 @@ def test_columns_of_the_table_are_explained() -> None:
 
 @pytest.mark.parametrize("name", ["winning rate", "human AP", "tied", "ceiling", "ratio", "alpha"])
 def test_a_legend_says_what_the_listing_says(name: str) -> None:
-    told = flat(explained(name)).partition("`voirdire calibrate`): ")[2]
-    meaning = told.removesuffix(".").partition(". ")[0]
+    reported = flat(explained(name)).partition("`voirdire calibrate`): ")[2]
+    meaning = reported.removesuffix(".").partition(". ")[0]
     assert meaning
     assert f"{name}: {meaning}" in legend()
 
@@ -198,7 +198,7 @@ def test_the_help_names_each_command_with_a_whole_sentence() -> None:
     assert "and switch them on or off." in " ".join(shown.split())
 
 
-def test_a_name_that_is_not_known_is_told() -> None:
+def test_a_name_that_is_not_known_is_reported() -> None:
     result = CliRunner().invoke(main, ["list", "sham_flour"])
     assert result.exit_code == 2
     assert "no name 'sham_flour'. Did you mean 'sham_floor'? Known: " in result.output
@@ -262,7 +262,7 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("questions", "(in the tables of `voirdire audit`): independent questions, or clusters"),
         ("more_questions", "(column of judge_recommendations): further questions that would"),
@@ -274,8 +274,8 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
         ("up_low", "(column of mart.flips): `low` of `flips_up`; see `voirdire list flips_up`."),
     ],
 )
-def test_words_of_tables_are_explained(name: str, told: str) -> None:
-    assert f"{name} {told}" in flat(explained(name))
+def test_words_of_tables_are_explained(name: str, reported: str) -> None:
+    assert f"{name} {reported}" in flat(explained(name))
 
 
 def test_every_name_of_a_gate_is_explained() -> None:

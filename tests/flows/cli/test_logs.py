@@ -80,8 +80,10 @@ def test_measure_says_what_self_score_error_needs(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     done = run("measure", path)
     assert done.exit_code == 0, done.output
-    told = " ".join(done.stdout.split())
-    assert "self_score_error needs an author that is named like a judge, provider/model." in told
+    reported = " ".join(done.stdout.split())
+    assert (
+        "self_score_error needs an author that is named like a judge, provider/model." in reported
+    )
 
 
 def test_measure_says_and_computes(scores: Path) -> None:
@@ -139,12 +141,13 @@ def test_measure_compares_judges_with_people_as_calibrate_does(
     assert "people \\ judge" in shown
     assert shown in measured
     # One line names the columns that statistics of single answers lack, and none of pairs.
-    told = " ".join(measured.split()).partition("Not computed: ")[2].partition(". ")[0]
-    assert "model_rating needs the column target_author;" in told
+    reported = " ".join(measured.split()).partition("Not computed: ")[2].partition(". ")[0]
+    assert "model_rating needs the column target_author;" in reported
     assert (
-        "near_threshold needs the column passes_at (the grade from which an answer passes)" in told
+        "near_threshold needs the column passes_at (the grade from which an answer passes)"
+        in reported
     )
-    assert "accuracy" not in told
+    assert "accuracy" not in reported
     for name, why in (
         ("model_rating", "the file has no values in the column target_author"),
         ("accuracy", "it needs verdicts on pairs of answers"),
@@ -358,7 +361,9 @@ def test_questions_may_have_another_separator(tmp_path: Path) -> None:
     assert "has no column" not in refused.stderr
 
 
-def test_two_names_are_told_what_makes_them_verdicts(mapped: tuple[Path, list[str]]) -> None:
+def test_an_error_about_two_names_says_what_makes_them_verdicts(
+    mapped: tuple[Path, list[str]],
+) -> None:
     path, maps = mapped
     line = "People's labels are C and I, which are read as names. `--pass LABEL` says"
     for command, *options in (("measure",), ("calibrate", "--no-save")):
@@ -475,7 +480,7 @@ def test_doctor_of_something_else(tmp_path: Path, content: str, message: str) ->
         ("table.csv", "nr,verdict\n1,pass\n", ("doctor", "measure")),
     ],
 )
-def test_a_file_in_no_known_format_is_told_what_helps(
+def test_an_error_about_an_unknown_format_says_what_helps(
     tmp_path: Path, name: str, content: str, commands: tuple[str, ...]
 ) -> None:
     path = tmp_path / name

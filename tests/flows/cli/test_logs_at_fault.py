@@ -80,9 +80,9 @@ def test_a_result_of_promptfoo_that_is_no_table_is_counted(tmp_path: Path) -> No
     log = {"version": 3, "stats": {}, "results": [*results, "lost", None]}
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"evalId": "e", "results": log}), encoding="utf-8")
-    told = " ".join(run("doctor", path).output.split())
-    assert "promptfoo results, 5 rows, 3 ratings" in told
-    assert "left out: results that are no objects (2)" in told
+    reported = " ".join(run("doctor", path).output.split())
+    assert "promptfoo results, 5 rows, 3 ratings" in reported
+    assert "left out: results that are no objects (2)" in reported
 
 
 def test_a_table_of_labels_is_named_with_the_command_that_takes_it(tmp_path: Path) -> None:

@@ -103,9 +103,11 @@ def test_a_mapped_column_is_a_slice(tmp_path: Path, name: str) -> None:
 def test_a_log_has_no_other_slices(annotations: Path, command: str) -> None:
     done = run(command, annotations, "--slice", "topic")
     assert done.exit_code == 2
-    told = " ".join(done.stderr.split())
-    assert "no item of annotations.json has such a field. They can be split by category." in told
-    assert "voirdire calibrate FILE --items ITEMS --slice topic" in told
+    reported = " ".join(done.stderr.split())
+    assert (
+        "no item of annotations.json has such a field. They can be split by category." in reported
+    )
+    assert "voirdire calibrate FILE --items ITEMS --slice topic" in reported
 
 
 def rubric(at: int, language: str, tier: int) -> dict[str, Any]:
@@ -159,8 +161,8 @@ def test_a_log_is_split_by_its_metadata(results: Path) -> None:
 
 def test_doctor_names_the_columns_that_split(results: Path) -> None:
     """Not the question, of which each item has one of its own, and not the list of tags."""
-    told = " ".join(run("doctor", results).stdout.split())
-    assert "`--slice` can split the agreement with people by language, tier, is.first -" in told
+    reported = " ".join(run("doctor", results).stdout.split())
+    assert "`--slice` can split the agreement with people by language, tier, is.first -" in reported
 
 
 def test_doctor_names_the_fields_of_a_mapped_table(tmp_path: Path) -> None:
@@ -168,8 +170,10 @@ def test_doctor_names_the_fields_of_a_mapped_table(tmp_path: Path) -> None:
     rows = [f"{at},yes,{'yes' if at % 2 else 'no'},{'ab'[at % 2]},x" for at in range(20)]
     path.write_text("\n".join(["nr,model,person,category,topic", *rows]), encoding="utf-8")
     fields = ("--map", "item=nr", "--map", "label=model", "--map", "human_label=person")
-    told = " ".join(run("doctor", path, *fields).stdout.split())
-    assert "can split the agreement with people by fields of the table: category, topic -" in told
+    reported = " ".join(run("doctor", path, *fields).stdout.split())
+    assert (
+        "can split the agreement with people by fields of the table: category, topic -" in reported
+    )
     # A field of this name needs no --map, and may have one.
     for more in ((), ("--map", "category=category")):
         words = (*fields, *more, "--slice", "category", "--no-save", "--format", "json")
@@ -195,10 +199,10 @@ def test_an_item_with_several_values_of_a_slice_is_an_error(tmp_path: Path) -> N
     for more in (["--slice", "language"], ["--map", "category=language", "--slice", "category"]):
         done = run("calibrate", humans, *words, *more, "--no-save")
         assert done.exit_code == 2, done.output
-        told = " ".join(done.output.split())
+        reported = " ".join(done.output.split())
         # Item 0 has one value, as the other is empty.
-        assert "item '1' of mapped.jsonl has several values: '" in told
-        assert "'. Give each item one." in told
+        assert "item '1' of mapped.jsonl has several values: '" in reported
+        assert "'. Give each item one." in reported
 
 
 def test_outputs_of_several_evaluations_are_several_items(results: Path) -> None:
@@ -290,14 +294,14 @@ def test_the_gate_of_agreement_needs_two_people(annotations: Path, people: int) 
     if not people:
         rows = json.loads(annotations.read_text(encoding="utf-8"))
         annotations.write_text(json.dumps(rows[1::2]), encoding="utf-8")
-    told = " ".join(run("measure", annotations, "--only", "scorecard").stdout.split())
+    reported = " ".join(run("measure", annotations, "--only", "scorecard").stdout.split())
     needs = (
         "Agreement as a gate needs labels of people; of pairs the column label, or those of two "
         "people"
     )
     one = f"{needs}; agreement with the one person of this file is shown separately."
-    assert (one if people else f"{needs}.") in told
-    assert "human_label" not in told
+    assert (one if people else f"{needs}.") in reported
+    assert "human_label" not in reported
     shown = " ".join(run("measure", annotations).stdout.split())
     assert ("gpt4 against" in shown) == bool(people)
     # A log has no more gates, whatever is added to it.
@@ -547,11 +551,11 @@ def test_one_person_gives_the_gate_agreement(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_not_listed_are_counted(tmp_path: Path) -> None:
-    for number, told in ((5, "e 1"), (7, "e 1 and 2 more")):
+    for number, reported in ((5, "e 1"), (7, "e 1 and 2 more")):
         path = tmp_path / f"{number}.csv"
         rows = [f"{at},{'abcdefg'[at]}" for at in range(number)]
         path.write_text("\n".join(["id,said", *rows]), encoding="utf-8")
         done = run("doctor", path, "--map", "item=id", "--map", "label=said")
         lines = " ".join(done.stdout.split())
-        assert told in lines
+        assert reported in lines
         assert ("more" in lines) == (number == 7)

@@ -318,7 +318,7 @@ def test_queries_need_a_warehouse() -> None:
     assert "voirdire audit" in refused("report")
 
 
-def test_broken_queries_are_told_in_one_line(tmp_path: Path) -> None:
+def test_broken_queries_are_reported_in_one_line(tmp_path: Path) -> None:
     plan = CliRunner().invoke(main, ["plan", "--limit", "1"])
     assert plan.exit_code == 0, plan.output
     assert not (tmp_path / "voirdire.duckdb").exists()
@@ -383,10 +383,10 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
     assert "no known price" in done.stderr
     assert "max_tokens" in done.stderr
     planned = voirdire("plan", *words, "--judge", "desk/priceless", "--judge", "openai/gpt-5.5")
-    told = " ".join(planned.stdout.split())
+    reported = " ".join(planned.stdout.split())
     assert planned.returncode == 0, planned.stderr
-    assert "cannot ask desk/priceless: the budget of 0.05 USD cannot hold" in told
-    assert "openai/gpt-5.5: no API key or address in OPENAI_API_KEY" in told
+    assert "cannot ask desk/priceless: the budget of 0.05 USD cannot hold" in reported
+    assert "openai/gpt-5.5: no API key or address in OPENAI_API_KEY" in reported
     enough = " ".join(voirdire("plan", *words).stdout.split())
     assert "The budget of 0.05 USD " in enough
     assert "would leave gaps" not in enough
@@ -411,7 +411,9 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
     done = voirdire_in(tmp_path, {**os.environ, **variables})(*words)
     assert done.returncode == 0, done.stderr
-    told = " ".join([*done.stdout.split(), *done.stderr.split()])
-    assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
+    reported = " ".join([*done.stdout.split(), *done.stderr.split()])
+    assert (
+        "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in reported
+    )
     assert "private" not in done.stdout + done.stderr
     assert asked == ([["desk/one", "offline/random"]] if command == "audit" else [])

@@ -129,13 +129,13 @@ def test_one_row_of_drift_has_its_wave_and_what_it_is_held_against(measure: Any)
     assert lines[2].split()[:4] == ["ada", "n2", "boast", "n1"]
 
 
-@pytest.mark.parametrize(("simulated", "told"), [(None, False), (False, False), (True, True)])
+@pytest.mark.parametrize(("simulated", "reported"), [(None, False), (False, False), (True, True)])
 def test_only_a_formula_is_called_simulated(
-    measure: Any, simulated: bool | None, told: bool
+    measure: Any, simulated: bool | None, reported: bool
 ) -> None:
     rows = attack("ada", FAIR, FAIR, simulated=simulated)
     shown = measure(rows, "--only", "dasr", "--only", "asr").stdout
-    assert ("simulated" in shown) is told
+    assert ("simulated" in shown) is reported
     assert "False" not in shown
 
 
@@ -191,7 +191,7 @@ def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
         ("jury_accuracy", "`voirdire list jury_accuracy` says what it needs"),
     ],
 )
-def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -> None:
+def test_what_is_not_there_is_reported_with_why(measure: Any, name: str, why: str) -> None:
     result = measure(ballots("ada", FAIR), "--only", name)
     assert result.stdout == ""
     assert result.stderr.startswith(f"{name}: no rows, because ")
@@ -199,16 +199,17 @@ def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -
 
 
 def test_one_line_names_the_columns_that_are_empty(measure: Any) -> None:
-    told = " ".join(measure(ballots("ada", FAIR, label="anchor")).stdout.split())
+    reported = " ".join(measure(ballots("ada", FAIR, label="anchor")).stdout.split())
     assert (
-        "ppi, rogan_gladen need the columns anchor_author and target_author and human_score" in told
+        "ppi, rogan_gladen need the columns anchor_author and target_author and human_score"
+        in reported
     )
-    assert "accuracy need" not in told
-    assert "category_shift needs the column category" in told
+    assert "accuracy need" not in reported
+    assert "category_shift needs the column category" in reported
     known = {"anchor_author": "x", "target_author": "y", "human_score": 1.0}
-    told = " ".join(measure(ballots("ada", FAIR, **known)).stdout.split())
-    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
-    assert "ppi" not in told.split("Not computed:")[1]
+    reported = " ".join(measure(ballots("ada", FAIR, **known)).stdout.split())
+    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in reported
+    assert "ppi" not in reported.split("Not computed:")[1]
 
 
 def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Path) -> None:
@@ -218,11 +219,11 @@ def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Pa
     page = str(tmp_path / "own.html")
     done = CliRunner().invoke(main, ["report", "own", "--out", page, "--warehouse", place])
     assert done.exit_code == 0, done.output
-    told = Path(page).read_text(encoding="utf-8")
+    reported = Path(page).read_text(encoding="utf-8")
     assert (
         "1 judge faced 1 perturbation on 20 questions;"
         " 1 person faced 1 perturbation on 20 questions at most."
-    ) in told
+    ) in reported
 
 
 def test_who_overlooks_a_flaw_is_said_to(measure: Any) -> None:
@@ -317,7 +318,7 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "reported"),
     [
         (
             ("scorecard", "asr"),
@@ -327,13 +328,13 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
         (("scorecart",), "Did you mean 'scorecard'?"),
     ],
 )
-def test_what_is_no_row_of_an_estimate_is_told(
-    tmp_path: Path, names: tuple[str, ...], told: str
+def test_what_is_no_row_of_an_estimate_is_reported(
+    tmp_path: Path, names: tuple[str, ...], reported: str
 ) -> None:
     only = [option for name in names for option in ("--only", name)]
     done = CliRunner().invoke(main, ["measure", str(tmp_path / "none.jsonl"), *only])
     assert done.exit_code == 2
-    assert told in done.output
+    assert reported in done.output
 
 
 @pytest.mark.parametrize("width", [80, 200])

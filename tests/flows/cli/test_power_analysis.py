@@ -39,7 +39,7 @@ def lines_of(*tables: object, width: int = 90) -> list[str]:
 
 def test_what_is_seen_by_hand() -> None:
     (one, other) = rows = detectable_effects(
-        STUDY, 120, {"offline/random": JudgeSpread(0.5, "told")}
+        STUDY, 120, {"offline/random": JudgeSpread(0.5, "reported")}
     )
     # By hand: 2.8016 * .3901 / sqrt(120), and (2.8016 * .3901 / .05)^2.
     assert (one.smallest, one.needed) == (pytest.approx(0.09976, abs=1e-5), 478)
@@ -110,12 +110,12 @@ def test_earlier_shifts_tell_the_spread(
     df: int, changes: dict[str, Any], source: str | None, makes: Any, tmp_path: Path
 ) -> None:
     error = {"estimate": 0.0, "standard_error": 0.2, "n": 31, "clusters": df + 1, "df": df}
-    told = earlier_spreads(STUDY, measured(tmp_path, makes, [error], **changes))
+    reported = earlier_spreads(STUDY, measured(tmp_path, makes, [error], **changes))
     if source is None:
-        assert told == {}
+        assert reported == {}
         return
-    assert list(told) == ["offline/honest"]
-    spread = told["offline/honest"]
+    assert list(reported) == ["offline/honest"]
+    spread = reported["offline/honest"]
     assert spread.source == source
     # .2 sqrt(31); from six votes to two by .3901 / .2350.
     scale = 0.39006 / 0.23504 if "votes_per_pair" in changes else 1
@@ -217,16 +217,16 @@ def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
     )
 
 
-def test_the_level_and_the_questions_are_told() -> None:
-    rows = detectable_effects(STUDY, 160, {"offline/random": JudgeSpread(0.2, "told")})
-    told = " ".join(advice(rows, 160, STUDY, 20))
-    assert "this many samples per perturbation detect (raw p below .05)" in told
-    assert "adjusted over the study's 8 cells to be below .05" in told
-    assert "The 160 samples come from 20 questions. The figures for offline/honest" in told
+def test_the_level_and_the_questions_are_reported() -> None:
+    rows = detectable_effects(STUDY, 160, {"offline/random": JudgeSpread(0.2, "reported")})
+    reported = " ".join(advice(rows, 160, STUDY, 20))
+    assert "this many samples per perturbation detect (raw p below .05)" in reported
+    assert "adjusted over the study's 8 cells to be below .05" in reported
+    assert "The 160 samples come from 20 questions. The figures for offline/honest" in reported
     assert "independent" not in " ".join(advice(rows, 160, STUDY, 160))
 
 
-def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
+def test_without_a_warehouse_nothing_is_reported(tmp_path: Path) -> None:
     assert earlier_spreads(STUDY, tmp_path / "none.duckdb") == {}
     assert not (tmp_path / "none.duckdb").exists()
 
@@ -241,7 +241,7 @@ def test_the_table_fits_90_columns() -> None:
 
 
 def test_what_an_effect_takes_by_hand() -> None:
-    rows = detectable_effects(STUDY, 120, {"offline/random": JudgeSpread(0.5, "told")})
+    rows = detectable_effects(STUDY, 120, {"offline/random": JudgeSpread(0.5, "reported")})
     lines = [line.split() for line in lines_of(effect_table(rows, 2, 0.074))]
     assert "shift of .074" in " ".join(lines[0])
     # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
@@ -251,18 +251,20 @@ def test_what_an_effect_takes_by_hand() -> None:
     # (2.8016 * .5 / .074)^2 = 358.4
     assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
     # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
-    told = effect_advice(rows, 120, 2, 0.074)
-    assert "The study has 120 samples at 2 votes per pair." in told
-    assert "about 529 samples of a typical judge, 9522 calls" in told
+    reported = effect_advice(rows, 120, 2, 0.074)
+    assert "The study has 120 samples at 2 votes per pair." in reported
+    assert "about 529 samples of a typical judge, 9522 calls" in reported
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
-    rows = detectable_effects(STUDY, 300, {"offline/random": JudgeSpread(0.2, "told")})
-    told = " ".join(advice(rows, 300, STUDY))
-    assert "for offline/honest: with 2 votes per pair that takes about 478 samples." in told
+    rows = detectable_effects(STUDY, 300, {"offline/random": JudgeSpread(0.2, "reported")})
+    reported = " ".join(advice(rows, 300, STUDY))
+    assert "for offline/honest: with 2 votes per pair that takes about 478 samples." in reported
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
-    assert "The smallest shift is .049 for a judge with little noise and .066 for a noisy" in told
-    assert "dASR" not in told
+    assert (
+        "The smallest shift is .049 for a judge with little noise and .066 for a noisy" in reported
+    )
+    assert "dASR" not in reported
     six = STUDY.model_copy(update={"votes_per_pair": 6})
     assert "detectable dASR of a typical judge: .10" in " ".join(
         advice(detectable_effects(six, 300, {}), 300, six)
@@ -271,7 +273,7 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
         "cannot detect the smallest relevant shift (.05) with 80 % power for any judge"
         in " ".join(advice(detectable_effects(six, 100, {}), 100, six))
     )
-    noisier = detectable_effects(STUDY, 100, {"offline/random": JudgeSpread(0.5, "told")})
+    noisier = detectable_effects(STUDY, 100, {"offline/random": JudgeSpread(0.5, "reported")})
     assert next(advice(noisier, 100, STUDY)).endswith(
         "takes from about 478 samples (offline/honest) to 785 (offline/random)."
     )
@@ -307,12 +309,12 @@ def test_names_are_not_broken() -> None:
 
 def test_below_ten_questions_nothing_can_be_seen() -> None:
     # 785 samples by hand, as above
-    rows = detectable_effects(STUDY, 9, {"offline/random": JudgeSpread(0.5, "told")})[1:]
-    (told,) = advice(rows, 9, STUDY, 9)
-    assert told.startswith(
+    rows = detectable_effects(STUDY, 9, {"offline/random": JudgeSpread(0.5, "reported")})[1:]
+    (reported,) = advice(rows, 9, STUDY, 9)
+    assert reported.startswith(
         "No shift can be detected, however large: a finding needs 10 independent"
     )
-    assert "only 9. To detect the smallest relevant shift (.05) takes about 785 samples" in told
+    assert "only 9. To detect the smallest relevant shift (.05) takes about 785 samples" in reported
     assert "however large" not in " ".join(advice(rows, 10, STUDY, 10))
 
 
@@ -326,10 +328,11 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     ]
     df = freedom_of(pl.DataFrame(asked))
     assert df == pytest.approx(1.2, abs=0.05)
-    rows = detectable_effects(STUDY, 330, {"offline/random": JudgeSpread(0.5, "told")})
-    (told,) = advice(rows, 330, STUDY, 31, df)
+    rows = detectable_effects(STUDY, 330, {"offline/random": JudgeSpread(0.5, "reported")})
+    (reported,) = advice(rows, 330, STUDY, 31, df)
     assert (
-        "too few questions for so unequal numbers of samples (1.2 degrees of freedom, and" in told
+        "too few questions for so unequal numbers of samples (1.2 degrees of freedom, and"
+        in reported
     )
     assert freedom_of(pl.DataFrame([row for row in asked if row["cluster"] == "q0"])) is None
     assert "however large" not in " ".join(advice(rows, 330, STUDY, 31, 30.0))
@@ -365,7 +368,7 @@ def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
         ([], 0.1, ""),
     ],
 )
-def test_too_few_questions_for_the_gate_validity_are_told(
+def test_too_few_questions_for_the_gate_validity_are_reported(
     sizes: list[int], limit: float, said: str
 ) -> None:
     clusters = [f"q{place}" for place, many in enumerate(sizes) for _ in range(many)]

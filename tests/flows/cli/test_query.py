@@ -155,7 +155,9 @@ def test_csv_holds_no_formula(
 
 
 @pytest.mark.parametrize("query", ["select 1 as a where false", "from estimates"])
-def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_rows_are_reported(
+    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     warehouse = Warehouse(tmp_path / "v.duckdb")
     warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
     show_query(query, "table", warehouse.path)
@@ -524,8 +526,8 @@ def test_a_question_is_about_all_studies_or_the_one_that_is_set(
         warehouse.save([Saving(Recommendations, advised)], run=study, study=study)
 
     def asked(*words: str) -> Any:
-        told = ["sql", "--ask", question, *words, "--warehouse", str(path)]
-        return CliRunner().invoke(main, told)
+        reported = ["sql", "--ask", question, *words, "--warehouse", str(path)]
+        return CliRunner().invoke(main, reported)
 
     def judges(*words: str) -> list[tuple[str, str]]:
         rows = json.loads(asked(*words, "--format", "json").stdout)

@@ -67,11 +67,11 @@ def test_the_terminal_shows_shifts_with_their_unit(bias: list[dict[str, Any]]) -
     text = console.export_text()
     assert re.search(r"boast +300 +\.\d\d sd \[", text)
     assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
-    told = legend(bias)
-    assert "change of the rating in standard deviations (sd) of control" in told
-    assert "or change of the pass rate, compared" in told
-    assert "MPS" not in told
-    assert "ASR" not in told
+    reported = legend(bias)
+    assert "change of the rating in standard deviations (sd) of control" in reported
+    assert "or change of the pass rate, compared" in reported
+    assert "MPS" not in reported
+    assert "ASR" not in reported
 
 
 def test_a_share_of_labels_is_no_pass_rate(bias: list[dict[str, Any]]) -> None:
@@ -82,8 +82,8 @@ def test_a_share_of_labels_is_no_pass_rate(bias: list[dict[str, Any]]) -> None:
     text = console.export_text()
     assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
     assert re.search(r"boast +300 +\.\d\d share of labels \[", text)
-    told = legend(rows)
-    assert "change of the pass rate or change of the share of labels chosen, compared" in told
+    reported = legend(rows)
+    assert "change of the pass rate or change of the share of labels chosen, compared" in reported
 
 
 def test_the_chart_has_panels_for_each_unit(concluded: Conclusions) -> None:

@@ -182,7 +182,10 @@ def test_each_flip_names_its_wave_and_another_wave_can_be_chosen(
     assert {"1 of 2  ada, wave n2", "2 of 2  ada, wave n3"} == {
         line.partition("  boast")[0] for line in shown.splitlines() if " of 2  " in line
     }
-    assert "results of wave n2 and n3. The warehouse also has the votes of other waves (n1)" in " ".join(shown.split())
+    assert (
+        "results of wave n2 and n3. The warehouse also has the votes of other waves (n1)"
+        in " ".join(shown.split())
+    )
     only = json.loads(run("nights", "--wave", "n3", "--format", "json").stdout)
     assert [row["sample"] for row in only] == ["s3"]
     done = run("nights", "--wave", "n1")

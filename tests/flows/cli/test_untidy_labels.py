@@ -96,9 +96,9 @@ def test_a_file_of_people_with_decimal_commas_is_refused(tmp_path: Path, suffix:
         people.write_text(json.dumps({"a": said, "b": said}), encoding="utf-8")
     done = run("calibrate", "--humans", people, "--judges", judges, "--no-save")
     assert done.exit_code == 2
-    told = " ".join(done.output.split())
-    assert f"people.{suffix}: 60 values of column 'label' such as '1,5' have a decimal" in told
-    assert "Write 1.5" in told
+    reported = " ".join(done.output.split())
+    assert f"people.{suffix}: 60 values of column 'label' such as '1,5' have a decimal" in reported
+    assert "Write 1.5" in reported
 
 
 def test_scores_of_langfuse_say_that_they_have_decimal_commas(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("quick", "--output", "{full}"), "is not empty"),
         (("quick", "--output", "{full}/v.duckdb"), "is not empty"),
@@ -92,12 +92,12 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
     ],
 )
 def test_an_export_that_cannot_be_made_leaves_nothing(
-    shelf: Warehouse, words: tuple[str, ...], told: str, tmp_path: Path
+    shelf: Warehouse, words: tuple[str, ...], reported: str, tmp_path: Path
 ) -> None:
     before = sorted(tmp_path.iterdir())
     done = _run(shelf, "export", *(word.format(full=tmp_path) for word in words))
     assert done.exit_code == 2
-    assert told in done.output
+    assert reported in done.output
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -129,7 +129,9 @@ def test_parquet_needs_a_file(shelf: Warehouse) -> None:
     assert "Name a file, as in --output rows.parquet" in done.output
 
 
-def test_a_query_that_reaches_out_is_told_the_way_out(shelf: Warehouse, tmp_path: Path) -> None:
+def test_an_error_about_external_access_says_what_is_allowed(
+    shelf: Warehouse, tmp_path: Path
+) -> None:
     done = _run(shelf, "sql", f"copy estimates to '{tmp_path}/x.parquet'")
     assert done.exit_code == 2
     assert "voirdire sql QUERY --format parquet --output FILE" in done.output

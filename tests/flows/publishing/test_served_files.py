@@ -100,7 +100,7 @@ def test_anyone_else_is_refused_alike(ask: Ask, key: str | None) -> None:
     refused = ask("quick.html", key)
     assert refused[0] == 401
     assert refused[1][b"www-authenticate"].startswith(b"Basic ")
-    # Whether a file exists is not told.
+    # The response does not show whether a file exists.
     assert ask("missing.html", key) == refused
     assert ask("quick.html", key, {b"authorization": b"Basic eDp5"}) == refused
 

@@ -353,7 +353,7 @@ def test_a_file_may_hold_items_that_the_study_lacks(
 def test_labels_that_nobody_else_gives_are_doubted(
     call: Callable[..., Result], write: Callable[..., str], metric: str, lists: bool
 ) -> None:
-    def told(labels: Labels, form: Callable[[str], str]) -> Labels:
+    def reported(labels: Labels, form: Callable[[str], str]) -> Labels:
         return {
             who: {
                 item: [form(each), form("z")] if lists else form(each) for item, each in own.items()
@@ -361,10 +361,10 @@ def test_labels_that_nobody_else_gives_are_doubted(
             for who, own in labels.items()
         }
 
-    people = write("people", told(PEOPLE, str))
+    people = write("people", reported(PEOPLE, str))
     doubt = "the judge uses no label that people use"
     for form, doubted in ((str.upper, len(JUDGES)), (str, 0)):
-        judges = write("judges", told(JUDGES, form))
+        judges = write("judges", reported(JUDGES, form))
         files = ("--humans", people, "--judges", judges)
         done = call("calibrate", *files, "--metric", metric, "--no-save")
         assert done.output.count(doubt) == doubted, done.output
@@ -464,8 +464,8 @@ def test_hostile_labels_are_calibrated_and_kept(
     done = call("calibrate", *files)
     assert done.exit_code == 0, done.output
     assert says in done.stdout
-    told = place.query("select winning_rate, reason from mart.alt_test where asked")
-    assert all(row["winning_rate"] is not None or row["reason"] for row in told.to_dicts())
+    reported = place.query("select winning_rate, reason from mart.alt_test where asked")
+    assert all(row["winning_rate"] is not None or row["reason"] for row in reported.to_dicts())
     page = (tmp_path / "w-reports" / "people.html").read_text()
     ours = page.count("</script>") - page.count('<script type="application/json"')
     assert page.count("<script>") == ours <= 2
@@ -625,6 +625,6 @@ def test_the_terminal_names_the_limit_of_the_calibration(
         thresholds=CalibrationThresholds(least_winning_rate=0.6),
     )
     show_table(calibration, calibrate_labels(calibration, place))
-    told = " ".join(capsys.readouterr().out.split())
-    assert "a judge passes at .60." in told
-    assert "winning rate of at least .60" in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "a judge passes at .60." in reported
+    assert "winning rate of at least .60" in reported

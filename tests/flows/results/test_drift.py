@@ -93,7 +93,7 @@ def _choice(verdict: str, shown_first: str) -> str:
     return "first" if sides[verdict] == shown_first else "second"
 
 
-def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
+def test_a_change_is_found_confirmed_and_reported(nights: Any) -> None:
     study, warehouse = nights(["a", "a", "t", "t", "t"])
     found = drift_of(study, warehouse)
     mps = found.filter(measure="mps_drift").sort("wave", descending=True)

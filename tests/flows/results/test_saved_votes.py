@@ -302,8 +302,8 @@ def test_texts_of_earlier_results_have_the_words_of_today(tmp_path: Path) -> Non
     with duckdb.connect(str(place)) as connection:
         connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
         connection.execute(EARLIER + EARLIER_WORDS)
-    told = "select reasons, not_measured from mart.recommendations"
-    [row] = json.loads(voirdire("sql", told, "--warehouse", place, *JSON).stdout)
+    reported = "select reasons, not_measured from mart.recommendations"
+    [row] = json.loads(voirdire("sql", reported, "--warehouse", place, *JSON).stdout)
     assert row == {
         "reasons": "invalid replies (.40 [.30, .50], limit .10)",
         "not_measured": "discernment, drift",
@@ -318,8 +318,8 @@ def test_votes_of_earlier_results_find_their_replies(tmp_path: Path) -> None:
     with duckdb.connect(str(place)) as connection:
         connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
         connection.execute(EARLIER_VOTES)
-    told = "select arm, repeat, ballot_id, reply from mart.transcript order by arm, repeat"
-    found = json.loads(voirdire("sql", told, "--warehouse", place, *JSON).stdout)
+    reported = "select arm, repeat, ballot_id, reply from mart.transcript order by arm, repeat"
+    found = json.loads(voirdire("sql", reported, "--warehouse", place, *JSON).stdout)
     assert [[*each.values()] for each in found] == [
         ["control", 0, "c0", "reply c0"],
         ["control", 1, "c1", "reply c1"],

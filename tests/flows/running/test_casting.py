@@ -135,9 +135,9 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
         ended.set()
         holder = held.result()
     assert done.returncode == 0, done.stderr
-    told = " ".join((done.stdout + done.stderr).split())
-    assert f"held open by process {holder}" in told
-    assert f"for {how}" in told
+    reported = " ".join((done.stdout + done.stderr).split())
+    assert f"held open by process {holder}" in reported
+    assert f"for {how}" in reported
     assert warehouse.read(Votes).height == ballots
     assert emulated.stats()["requests"] == ballots
     assert warehouse.query("select state, asked, failed from runs").rows() == [
@@ -183,7 +183,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
     ]
 
 
-def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
+def test_a_reply_that_was_kept_but_not_passed_on_is_not_paid_again(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any, workers: Any, tmp_path: Path
 ) -> None:
     # each of two workers takes seconds to import litellm
@@ -196,8 +196,8 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     assert f"{ballots} cast, 0 without a reply" in " ".join(done.stdout.split())
     assert warehouse.read(Votes).height == ballots
     # the first process keeps seven replies; what was in flight as it died may be asked once more
-    told = emulated.stats()
-    assert ballots <= told["requests"] <= ballots + 1
+    reported = emulated.stats()
+    assert ballots <= reported["requests"] <= ballots + 1
     assert warehouse.query("select state from runs")["state"].to_list() == ["completed"]
     assert not Path(f"{warehouse.path}.replies").exists()
 
@@ -226,9 +226,9 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
         done = voirdire(*SMALL, "--limit", "20")
         killed.result()
     assert done.returncode == 0, done.stderr
-    told = emulated.stats()
-    assert told["prompts"] == ballots
-    assert ballots <= told["requests"] <= ballots + kills * concurrency
+    reported = emulated.stats()
+    assert reported["prompts"] == ballots
+    assert ballots <= reported["requests"] <= ballots + kills * concurrency
     votes, different = warehouse.query("select count(*), count(distinct ballot_id) from votes").row(
         0
     )

@@ -24,9 +24,9 @@ def test_an_error_does_nothing_where_it_is_printed(
     monkeypatch.setenv("DESK_API_KEY", "sk-secret")
     errors = ["its batch \x1b[2J\u202e was [bold]lost[/] sk-secret"] * 2
     counts.add_votes(make_votes([]), errors)
-    told = "2 x its batch \\x1b[2J\\u202e was [bold]lost[/] [key]"
-    assert told in counts.summary()
-    assert counts.causes() == told
+    reported = "2 x its batch \\x1b[2J\\u202e was [bold]lost[/] [key]"
+    assert reported in counts.summary()
+    assert counts.causes() == reported
 
 
 def test_a_judge_that_repeats_itself_is_named(
@@ -63,6 +63,6 @@ def test_a_judge_that_repeats_itself_is_named(
     ) in counts.summary()
 
 
-def test_what_was_not_sent_is_told(counts: RunCounts) -> None:
+def test_what_was_not_sent_is_reported(counts: RunCounts) -> None:
     counts.left_out = {"desk/one": ["seed", "temperature"]}
     assert "Not sent, as unsupported: seed, temperature of desk/one" in counts.summary()

@@ -110,11 +110,11 @@ def test_a_run_that_another_host_left_long_ago_is_dead_at_once(
 
 @pytest.mark.skipif("/" not in HOST, reason="this system has no /proc")
 def test_a_container_of_the_same_name_is_another_host(store: Warehouse, tmp_path: Path) -> None:
-    told = tmp_path / "proc/self/ns/pid", tmp_path / "proc/sys/kernel/random/boot_id"
-    for file in told:
+    reported = tmp_path / "proc/self/ns/pid", tmp_path / "proc/sys/kernel/random/boot_id"
+    for file in reported:
         file.parent.mkdir(parents=True)
-    told[0].touch()
-    told[1].write_text(Path("/proc/sys/kernel/random/boot_id").read_text())
+    reported[0].touch()
+    reported[1].write_text(Path("/proc/sys/kernel/random/boot_id").read_text())
     other = host_of(tmp_path / "proc")
     assert other.split("/")[:2] == HOST.split("/")[:2]
     # Nobody has this number here.

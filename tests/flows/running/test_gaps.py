@@ -89,7 +89,7 @@ def test_gaps_are_counted_by_prompt(log: Any, make_estimates: Make, tmp_path: Pa
     assert complete_before(study, lacking, store) is not None
 
 
-def test_partial_results_are_told(log: Any) -> None:
+def test_partial_results_are_reported(log: Any) -> None:
     partial = partial_judges(log, 0)
     assert partial_line({}, 0, None) == ""
     # Nothing rests on the remaining votes if there are none.
@@ -97,10 +97,12 @@ def test_partial_results_are_told(log: Any) -> None:
         "No results: ada lacks 20 of 20 ballots (gaps_allowed is 0.05 of a judge's ballots); no "
         "ballot has a vote"
     )
-    told = "ada lacks 1 of 20 ballots (gaps_allowed is 0 of a judge's ballots)"
-    assert partial_line(partial, 0, None).startswith(f"Partial results: {told}")
+    reported = "ada lacks 1 of 20 ballots (gaps_allowed is 0 of a judge's ballots)"
+    assert partial_line(partial, 0, None).startswith(f"Partial results: {reported}")
     kept = partial_line(partial, 0, datetime(2026, 11, 20, 2, 15, tzinfo=UTC))
-    assert kept.startswith(f"Results not replaced: {told}, so the complete results of 2026-11-20 ")
+    assert kept.startswith(
+        f"Results not replaced: {reported}, so the complete results of 2026-11-20 "
+    )
 
 
 @pytest.mark.slow

@@ -62,8 +62,8 @@ def shelf(
 
 def _line(ballot_id: str, **more: object) -> dict[str, Any]:
     reply = Reply("[[A]]", model="m", seconds=1.0, prompt_tokens=5, completion_tokens=1)
-    told = {**reply._asdict(), "id": f"{ballot_id}/7", "cast_at": NOW.isoformat()}
-    return {**told, **more}
+    reported = {**reply._asdict(), "id": f"{ballot_id}/7", "cast_at": NOW.isoformat()}
+    return {**reported, **more}
 
 
 def _leave(shelf: Warehouse, *ballots: str, run: str = "old", damage: bytes = b"") -> Path:
@@ -108,7 +108,7 @@ def test_a_damaged_line_costs_no_other_and_is_kept(shelf: Warehouse, damage: byt
     assert "that are saved: 2; lines that cannot be read: 1;" in note
     assert str(kept) in note
     assert kept.read_bytes() == content
-    # it is told once
+    # it is reported once
     assert recover(shelf) == []
     # and the next one of that run does not replace it
     _leave(shelf, "b1", damage=damage)
@@ -212,12 +212,12 @@ def test_a_run_begins_all_the_same_and_tells_what_is_lost_and_no_key(
     with disable_run_logger(), RunRow("audit", "new", shelf, RunCounts(study)) as row:
         pass
     assert "lines that cannot be read: 1" in row.counts.summary()
-    told = dict(shelf.query("select run, error from runs").rows())
-    assert "old.bad" in told["new"]
+    reported = dict(shelf.query("select run, error from runs").rows())
+    assert "old.bad" in reported["new"]
     with (
         pytest.raises(ValueError, match="sk-other"),
         RunRow("audit", "last", shelf, RunCounts(study)),
     ):
         raise ValueError("not sk-other")
-    told = dict(shelf.query("select run, error from runs").rows())
-    assert told["last"] == "not [key]"
+    reported = dict(shelf.query("select run, error from runs").rows())
+    assert reported["last"] == "not [key]"

@@ -81,7 +81,7 @@ def test_a_server_whose_process_is_gone_is_not_found() -> None:
             assert own_server() == (OWN, process.pid)
             process.kill()
             process.wait()
-            # Another program may have its port by now, and would be told the string.
+            # Another program may have its port by now, and would receive the string.
             assert own_server() is None
         assert identity(process.pid) is None
 
@@ -188,7 +188,7 @@ def test_a_silent_server_is_used_as_soon_as_it_answers(monkeypatch: pytest.Monke
     assert waiting.now >= 40
 
 
-def test_within_20_seconds_it_is_told_what_our_own_server_said(
+def test_within_20_seconds_it_is_reported_what_our_own_server_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     start, said = subprocess.Popen, []
@@ -204,7 +204,7 @@ def test_within_20_seconds_it_is_told_what_our_own_server_said(
     def say(text: str) -> None:
         said.append((waiting.now, text))
         if len(said) == 1:
-            # Once told, it goes on waiting.
+            # After the message, it goes on waiting.
             server._process.kill()
 
     with pytest.raises(
@@ -304,7 +304,7 @@ def test_a_port_that_is_taken_is_reported_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_server_of_our_own_is_told_of_while_it_starts(
+def test_a_server_of_our_own_is_reported_while_it_starts(
     monkeypatch: pytest.MonkeyPatch, prefect_home: Callable[[Path], str], tmp_path: Path
 ) -> None:
     prefect_home(tmp_path)
@@ -348,13 +348,13 @@ BASE = {"study": {"name": "n", "budget_usd": 40.0, "limit": None, "judges": ["a"
         ({"gone": 1}, {}, {}, []),
     ],
 )
-def test_what_users_set_is_told_from_what_the_file_changed(
+def test_values_set_by_users_are_distinguished_from_changes_of_the_file(
     now: dict[str, object], ours: dict[str, object], merged: dict[str, object], notes: list[str]
 ) -> None:
     base = BASE["study"]
-    found, told = merge(BASE, {"study": {**base, **now}}, {"study": {**base, **ours}})
+    found, reported = merge(BASE, {"study": {**base, **now}}, {"study": {**base, **ours}})
     assert found == {"study": {**base, **merged}}
-    assert [line.split(";")[0] for line in told] == [f"study.{note}" for note in notes]
+    assert [line.split(";")[0] for line in reported] == [f"study.{note}" for note in notes]
 
 
 def test_parameters_that_users_add_stay() -> None:

@@ -1,4 +1,4 @@
-"""Files that a form may name: those in the served folders, and nothing is told of any other."""
+"""Files that a form may name: those in the served folders, and nothing is shown of any other."""
 
 import asyncio
 from collections.abc import Callable
@@ -62,36 +62,36 @@ def _file_of(what: str, given: str) -> Any:
 @pytest.mark.parametrize("what", ["dataset", "folder", "humans", "judges", "table"])
 def test_a_form_names_no_data_elsewhere(what: str, served: Path, tmp_path: Path) -> None:
     _links(served / "own" / "datasets", tmp_path)
-    told = set()
+    reported = set()
     for given in OUTSIDE:
         with pytest.raises(ValueError, match=f"{what} must be a path inside the folder") as raised:
             _file_of(what, given)
-        told.add(str(raised.value))
+        reported.add(str(raised.value))
     # What is there, and what is not, is refused in the same words.
-    assert len(told) == 1
-    assert "secret" not in told.pop()
+    assert len(reported) == 1
+    assert "secret" not in reported.pop()
 
 
 def test_a_form_names_no_warehouse_elsewhere(served: Path, tmp_path: Path) -> None:
     _links(served, tmp_path)
-    told = set()
+    reported = set()
     for given in (*OUTSIDE, "link.duckdb", "links/new"):
         if given in {"link.jsonl", "loop.jsonl"}:
             continue  # with .duckdb after it, a name inside that nobody has
         with pytest.raises(ValueError, match="warehouse must be a name") as raised:
             allowed_warehouse(given)
-        told.add(str(raised.value))
-    assert len(told) == 1
+        reported.add(str(raised.value))
+    assert len(reported) == 1
 
 
 @pytest.mark.usefixtures("served")
 def test_errors_do_not_tell_whether_a_file_is_there(tmp_path: Path) -> None:
-    told = set()
+    reported = set()
     for given in (str(tmp_path / "secret.jsonl"), str(tmp_path / "none.jsonl")):
         with pytest.raises(ValueError, match="dataset must be") as raised:
             allowed_study(Study(dataset=given))
-        told.add(str(raised.value))
-    assert len(told) == 1
+        reported.add(str(raised.value))
+    assert len(reported) == 1
 
 
 def test_a_form_names_files_of_the_served_folders(served: Path) -> None:

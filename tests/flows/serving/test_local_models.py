@@ -137,22 +137,22 @@ def _ask(address: str, first: str, second: str) -> tuple[str, dict[str, object]]
         {"content-type": "application/json"},
     )
     with urlopen(request, timeout=300) as answer:
-        told = json.load(answer)
-    return told["choices"][0]["message"]["content"], told
+        reported = json.load(answer)
+    return reported["choices"][0]["message"]["content"], reported
 
 
 @pytest.mark.slow
 @installed
 def test_its_replies_are_held_to_the_schema_and_depend_on_the_request_alone(address: str) -> None:
     ones = [_ask(address, "Four.", "It is five.")[0] for _ in range(2)]
-    other, told = _ask(address, "It is five.", "Four.")
+    other, reported = _ask(address, "It is five.", "Four.")
     assert ones[0] == _ask(address, "Four.", "It is five.")[0]
     assert ones[0] == ones[1]
     read = {parse_json(reply, reason=False) for reply in [*ones, other]}
     assert read <= {"first", "second", "tie"}
-    assert told["model"] == model_file().stem
+    assert reported["model"] == model_file().stem
     # nothing of the prompts before is used again
-    assert told["usage"]["prompt_tokens_details"]["cached_tokens"] == 0  # type: ignore[index]
+    assert reported["usage"]["prompt_tokens_details"]["cached_tokens"] == 0  # type: ignore[index]
 
 
 @installed

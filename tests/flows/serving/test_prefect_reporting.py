@@ -19,7 +19,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_message_that_fails_is_told_once_and_sent_again_after_a_pause(
+def test_a_message_that_fails_is_reported_once_and_sent_again_after_a_pause(
     clock: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     sent: list[float] = []
@@ -33,13 +33,13 @@ def test_a_message_that_fails_is_told_once_and_sent_again_after_a_pause(
 
     async def run() -> list[Any]:
         messages = ServerMessages()
-        told: list[Any] = []
+        reported: list[Any] = []
         for seconds in (0, 1, 59, 61):
             clock[0] = 1000.0 + seconds
-            told.append(await messages.send(refuse))
+            reported.append(await messages.send(refuse))
         clock[0] = 1200.0
-        told.append(await messages.send(answer))
-        return [*told, messages.lost]
+        reported.append(await messages.send(answer))
+        return [*reported, messages.lost]
 
     assert asyncio.run(run()) == [None, None, None, None, "taken", 4]
     assert sent == [1000.0, 1061.0]

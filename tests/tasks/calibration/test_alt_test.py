@@ -307,8 +307,8 @@ def fits(metric: str, label: Any, others: list[Any], universe: set[str]) -> Frac
 
 def slowly(metric: str, humans: Labels, judge: dict[str, Any]) -> dict[str, tuple[int, int, int]]:
     sets = metric not in {"accuracy", "neg_rmse"}
-    told = [x for labels in (*humans.values(), judge) for x in labels.values()]
-    universe = {name for x in told for name in x} if sets else set()
+    reported = [x for labels in (*humans.values(), judge) for x in labels.values()]
+    universe = {name for x in reported for name in x} if sets else set()
     counted = {}
     for who, labels in humans.items():
         n = better = worse = 0

@@ -73,7 +73,7 @@ def test_means_of_repeated_whole_grades(
     assert words == ["3" if advantage else "2.6666666666666665"]
 
 
-def test_a_judge_without_labels_is_told_of() -> None:
+def test_a_judge_without_labels_is_reported() -> None:
     labelled = labelled_by_files("mine", frame(HUMANS), frame({"mute": {}}))
     (row,) = try_judges(labelled, Terms()).judges.filter("asked").to_dicts()
     assert (row["winning_rate"], row["low"], row["level"]) == (None, None, None)

@@ -27,7 +27,7 @@ def layers(panel: dict[str, Any], mark: str) -> list[list[dict[str, Any]]]:
     return [layer["data"]["values"] for layer in found if "data" in layer]
 
 
-def test_the_budget_of_false_alerts_is_told_as_the_study_s() -> None:
+def test_the_budget_of_false_alerts_is_reported_as_the_study_s() -> None:
     assert "cells of this study share a budget of false alerts, by default one in 90" in (
         drift_strip.reading
     )

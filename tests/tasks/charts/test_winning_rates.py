@@ -70,5 +70,5 @@ def test_hostile_names_are_texts(make_alt_tests: Make, name: str) -> None:
     assert len(max(texts(panel), key=len)) < 40
 
 
-def test_a_judge_that_cannot_be_told_has_no_line(make_alt_tests: Make) -> None:
+def test_a_judge_that_cannot_be_known_has_no_line(make_alt_tests: Make) -> None:
     assert winning_rates(alt_tests=make_alt_tests(curve("a", [None, None]))) == []

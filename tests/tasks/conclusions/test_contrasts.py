@@ -17,9 +17,9 @@ def test_the_words_are_those_of_the_mart(make_estimates: Make) -> None:
         {**pair, "subgroup": "", "statistic": "asr", "estimate": 0.3},
     ]
     found = contrasts(make_estimates(rows))
-    told = found.select("other", "contrast", "p_holm", "finding").rows()
+    reported = found.select("other", "contrast", "p_holm", "finding").rows()
     # Holm of .0001, .04, .4: three, two and one times.
-    assert told == [
+    assert reported == [
         ("bea", 0.1, pytest.approx(0.0003), "biased"),
         ("cleo", 0.01, pytest.approx(0.4), "no relevant bias"),
         ("dora", 0.1, pytest.approx(0.08), "inconclusive"),

@@ -62,7 +62,7 @@ def test_a_bound_must_be_above_its_limit(
     ]
 
 
-def test_what_cannot_be_told_excludes_nobody(make_estimates: Make) -> None:
+def test_what_cannot_be_known_excludes_nobody(make_estimates: Make) -> None:
     few = [row | {"clusters": 9} for row in rows(position_gap=(0.4, 0.3, 0.5))]
     (row,) = exclude(make_estimates(few)).to_dicts()
     assert (row["excluded"], row["position_gap"], row["position_gap_bound"]) == (None, 0.4, None)

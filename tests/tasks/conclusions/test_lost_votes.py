@@ -78,7 +78,7 @@ def test_holm_over_both_other_arms_of_all_cells(make_estimates: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "share", "cases", "finding", "told"),
+    ("mean", "share", "cases", "finding", "reported"),
     [
         (0.2, 0.11, (0.1, 0.3), BIASED, "the word holds whatever they would have said"),
         (
@@ -105,16 +105,16 @@ def test_a_word_must_hold_in_both_worst_cases(
     share: float,
     cases: tuple[float, float] | None,
     finding: str,
-    told: str | None,
+    reported: str | None,
 ) -> None:
     rows = [shift(mean), rate(share), rate(0.0, "sham"), *(worst(*cases) if cases else [])]
     row = conclude(make_estimates(rows)).to_dicts()[0]
     assert row["finding"] == finding
-    if told is None:
+    if reported is None:
         assert row["reason"] is None
     else:
         assert row["reason"].startswith(".11 of the experimental votes are invalid")
-        assert told in row["reason"]
+        assert reported in row["reason"]
 
 
 def test_cells_whose_votes_hang_on_unreadable_ones_are_not_asked_whether_they_are_mixed(

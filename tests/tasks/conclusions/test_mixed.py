@@ -56,12 +56,12 @@ def test_shifts_that_cancel_out(
     assert row["finding"] == finding
     assert row["moved_p"] == (p if abs(mean) < 0.05 else None)
     assert row["shift_spread"] == deviation
-    told = f"spread of true shifts {f'{deviation:.2f}'[1:]} [.05, .30]"
+    reported = f"spread of true shifts {f'{deviation:.2f}'[1:]} [.05, .30]"
     if finding == MIXED:
-        assert row["reason"] == f"shifts differ between questions: {told}"
+        assert row["reason"] == f"shifts differ between questions: {reported}"
     elif p is not None and p < 0.10 and finding == OPEN and abs(mean) < 0.05:
         why = "shifts may differ between questions (unadjusted p below .10)"
-        assert row["reason"] == f"{why}: {told}"
+        assert row["reason"] == f"{why}: {reported}"
 
 
 def test_p_values_are_adjusted_over_the_cells_that_are_asked(make_estimates: Make) -> None:

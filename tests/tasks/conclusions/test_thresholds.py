@@ -193,8 +193,8 @@ def test_a_reason_names_the_number_of_questions_that_it_takes(make_estimates: Ma
     findings = conclude(make_estimates(ROWS), thresholds=limits)
     assert set(findings["reason"]) == {"fewer than 41 independent questions"}
     gates = conclusions_of(make_estimates(ROWS), findings, Drifts.empty(), limits).gates
-    told = gates.filter(pl.col("gate") != "discernment")["reason"]
-    assert set(told) == {"fewer than 41 independent questions"}
+    reported = gates.filter(pl.col("gate") != "discernment")["reason"]
+    assert set(reported) == {"fewer than 41 independent questions"}
     # The number of a gate with too few questions is no margin, whatever the limit was.
     assert least_margins(gates)["margin"].to_list() == [None]
 
@@ -207,13 +207,13 @@ def test_an_estimate_says_whether_its_questions_are_enough(make_vote_log: Make) 
             for side in ("anchor", "target")
         ]
     )
-    for limits, told in ((Thresholds(), 10), (Thresholds(fewest_questions=4), None)):
+    for limits, reported in ((Thresholds(), 10), (Thresholds(fewest_questions=4), None)):
         (row,) = (
             results_of(log, "balanced", thresholds=limits)
             .estimates.filter(pl.col("perturbation").is_null(), statistic="tie_rate")
             .to_dicts()
         )
-        assert row["too_few"] == (told and f"fewer than {told} independent questions")
+        assert row["too_few"] == (reported and f"fewer than {reported} independent questions")
 
 
 def test_a_study_sets_what_change_is_an_alert(make_vote_log: Make, make_shifts: Make) -> None:
@@ -223,10 +223,10 @@ def test_a_study_sets_what_change_is_an_alert(make_vote_log: Make, make_shifts: 
         make_shifts([{"control": "anchor", "experimental": to} for to in verdicts], wave=wave)
         for wave, verdicts in won.items()
     )
-    for limits, told in (
+    for limits, reported in (
         (Thresholds(), ("suspect", 0.05)),
         (Thresholds(minimum_shift_drift=0.4), ("quiet", 0.4)),
         (Thresholds(fewest_questions=41), ("not measured", 0.05)),
     ):
         found = watch(tallies, shifts, thresholds=limits).filter(measure="mps_drift")
-        assert found.select("state", "minimum").row(0) == told
+        assert found.select("state", "minimum").row(0) == reported

@@ -44,8 +44,10 @@ def test_rates_of_unequal_arms_are_not_compared(make_shifts: Make, statistic: st
     found = found.filter(pl.col("statistic") != "detection_share")
     assert set(found["statistic"]) == COMPARED[statistic]
     for row in found.to_dicts():
-        told = [row[name] for name in ("estimate", "low", "p_value", "hits", "level", "boot_low")]
-        assert told == [None] * 6
+        reported = [
+            row[name] for name in ("estimate", "low", "p_value", "hits", "level", "boot_low")
+        ]
+        assert reported == [None] * 6
         assert (row["n"], row["dropped"], row["reason"]) == (0, 12, UNEQUAL)
         assert row["votes_per_pair"] == 2
 

@@ -65,8 +65,8 @@ def test_a_handful_of_shams_is_no_endpoint(
     )
     found = primary(rows, CELL)
     assert found["statistic"].to_list() == [expected]
-    told = f"over the control: {sham} of {control} questions have a shift over the sham"
-    assert found["instead"].item() == (told if expected == "mps" and sham is not None else None)
+    reported = f"over the control: {sham} of {control} questions have a shift over the sham"
+    assert found["instead"].item() == (reported if expected == "mps" and sham is not None else None)
 
 
 # Of 0 shams five were asked about, and none has a valid vote.
@@ -85,7 +85,7 @@ def test_every_statistic_takes_the_same(make_shifts: Make, make_vote_log: Make, 
     over = shams >= 10
     n = shams if over else 40
 
-    def told(found: pl.DataFrame, statistic: str) -> list[int]:
+    def reported(found: pl.DataFrame, statistic: str) -> list[int]:
         return found.filter(statistic=statistic, subgroup="")["n"].to_list()
 
     findings = conclude(Estimates.of(rows))
@@ -95,10 +95,10 @@ def test_every_statistic_takes_the_same(make_shifts: Make, make_vote_log: Make, 
     assert set(findings["estimate"] < 0) == {over}
     reason = f"over the control: {shams} of 40 questions have a shift over the sham"
     unconfirmed = "not confirmed over the control: MPS "
-    told_why = [
+    reported_why = [
         why.startswith(unconfirmed) if over else why == reason for why in findings["reason"]
     ]
-    assert all(told_why)
+    assert all(reported_why)
     named = rows.filter(pl.col("statistic").str.starts_with("mps") & (pl.col("subgroup") == "b"))
     assert named.select("statistic", "n").rows() == [
         ("mps_sham_contrast" if over else "mps_contrast", n)
@@ -106,13 +106,13 @@ def test_every_statistic_takes_the_same(make_shifts: Make, make_vote_log: Make, 
     ranks = rows.filter(statistic="rank").sort("judge")
     # a is moved less over the control, b over the sham: .7 less .4, .75 less .8.
     assert ranks.select("estimate", "n").rows() == ([(2, n), (1, n)] if over else [(1, n), (2, n)])
-    assert told(rows, "e_value") == [n, n]
+    assert reported(rows, "e_value") == [n, n]
     assert set(rows.filter(statistic="e_value")["method"]) == {
         "betting, over the sham" if over else "betting, over control"
     }
     assert rows.filter(statistic="sequential_shift", subgroup="3/3")["n"].to_list() == [n, n]
-    assert told(means, "mean_shift") == [n] * 2
-    assert told(jury, "jury_correlation") == [n] * 2
+    assert reported(means, "mean_shift") == [n] * 2
+    assert reported(jury, "jury_correlation") == [n] * 2
     assert drift.filter(statistic="mps_drift")["n"].to_list() == [n] * 2
     assert acceptability(frame)["first"].to_list() == ([0.0, 1.0] if over else [1.0, 0.0])
 

@@ -73,7 +73,7 @@ def test_public_study_versions_differ_as_profiled(study: Imported) -> None:
     )
 
 
-def test_no_version_can_be_told_by_the_line_breaks_around_it(study: Imported) -> None:
+def test_line_breaks_around_an_answer_do_not_reveal_its_version(study: Imported) -> None:
     # 106 of the 142 texts of factual_error.jsonl begin with a line break, none of raw.jsonl does
     texts = [*study.versions["version"], *study.answers["answer"]]
     assert [text for text in texts if text != text.strip()] == []

@@ -142,10 +142,10 @@ def test_what_is_not_a_copy_stays(make_vote_log: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clusters", "told"), [(9, ["not measured"] * 2), (10, ["suspect", "alert"])]
+    ("clusters", "reported"), [(9, ["not measured"] * 2), (10, ["suspect", "alert"])]
 )
 def test_nine_questions_are_no_alert(
-    make_shifts: Make, tallies: Make, clusters: int, told: list[str]
+    make_shifts: Make, tallies: Make, clusters: int, reported: list[str]
 ) -> None:
     # All move alike: p is 2^-8 and 2^-9, both below 1/90.
     base = make_shifts([{"control": "tie", "experimental": "tie"}] * clusters, wave="n00")
@@ -153,7 +153,7 @@ def test_nine_questions_are_no_alert(
         base.with_columns(wave=pl.lit(f"n0{n}"), experimental_score=pl.lit(0.9)) for n in (1, 2)
     ]
     rows = watch(tallies(3), pl.concat([base, *moved])).filter(measure="mps_drift").sort("wave")
-    assert rows["state"].to_list() == told
+    assert rows["state"].to_list() == reported
     assert rows["p_value"].to_list() == [2.0 ** (1 - clusters)] * 2
     few = "fewer than 10 independent questions" if clusters < 10 else None
     assert rows["reason"].to_list() == [few] * 2
@@ -181,7 +181,7 @@ def test_an_epoch_is_of_one_judge(make_shifts: Make, tallies: Make) -> None:
     assert [epoch for _, epoch, *_ in states(found, "bea")] == [1, 1, 1]
 
 
-def test_what_can_be_seen_is_told(make_shifts: Make, tallies: Make) -> None:
+def test_what_can_be_seen_is_reported(make_shifts: Make, tallies: Make) -> None:
     found = watch(tallies(2), nights(make_shifts, [0.5, 0.5])).filter(measure="mps_drift")
     row = found.row(0, named=True)
     # One cell has a p-value beside position's, which has no votes that are no ties: level a.

@@ -90,7 +90,7 @@ def test_every_way_to_deal_by_second_implementation(
     assert found["p_value"] == pytest.approx(exact, abs=1e-9 if exhaustive else 0.02)
 
 
-def test_more_ways_than_can_be_told_are_drawn() -> None:
+def test_more_ways_than_can_be_listed_are_drawn() -> None:
     draw = np.random.default_rng(1)
     base, same = ([("A", p) for p in draw.random(12)] for _ in range(2))
     moved = [("A", p / 2) for p in draw.random(12)]

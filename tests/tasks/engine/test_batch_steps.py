@@ -127,10 +127,14 @@ def _spent(steps: BatchSteps) -> tuple[float, float]:
 
 
 def test_ballots_become_a_batch_and_its_replies(shop: Shop, steps: BatchSteps) -> None:
-    told = _pack(steps, 3)
-    (packed,) = told["packed"]
+    reported = _pack(steps, 3)
+    (packed,) = reported["packed"]
     assert packed["ballots"] == ["b0", "b1", "b2"]
-    assert (told["left"], told["reason"], told["dropped_params"]) == ([], None, '["user"]')
+    assert (reported["left"], reported["reason"], reported["dropped_params"]) == (
+        [],
+        None,
+        '["user"]',
+    )
     assert _take(steps, "create", batch=packed["batch"]) == {"provider_batch": "batch_1"}
     assert shop.uploads[0].count(b"\n") == 3
     status = _take(steps, "status", provider_batch="batch_1")
@@ -157,11 +161,11 @@ def test_a_process_that_was_restarted_packs_and_sends_nothing_it_does_not_have(
 @pytest.mark.usefixtures("shop")
 def test_what_does_not_fit_under_the_cap_is_left_for_the_next_batch() -> None:
     steps = _steps(250)
-    told = _pack(steps, 4)
-    (packed,) = told["packed"]
+    reported = _pack(steps, 4)
+    (packed,) = reported["packed"]
     assert packed["ballots"] == ["b0", "b1"]
-    assert told["left"] == ["b2", "b3"]
-    assert "the budget of 250 USD is used up" in told["reason"]
+    assert reported["left"] == ["b2", "b3"]
+    assert "the budget of 250 USD is used up" in reported["reason"]
     _take(steps, "create", batch=packed["batch"])
     status = _take(steps, "status", provider_batch="batch_1")
     _take(steps, "collect", status=status, stop=True, **packed)
@@ -184,8 +188,8 @@ def test_a_batch_that_was_perhaps_made_is_looked_for_before_it_is_made_again(sho
         shop.takes_the_lost, shop.faults["create"] = taken, [LOST]
         before = len(shop.made)
         (packed,) = _pack(steps, 1)["packed"]
-        told = _take(steps, "create", batch=packed["batch"])
-        assert told == {"provider_batch": shop.made[packed["batch"]]}
+        reported = _take(steps, "create", batch=packed["batch"])
+        assert reported == {"provider_batch": shop.made[packed["batch"]]}
         assert len(shop.made) == before + 1
 
 
@@ -194,8 +198,12 @@ def test_what_is_surely_not_made_costs_nothing(shop: Shop) -> None:
     steps = _steps(1000)
     (packed,) = _pack(steps, 1)["packed"]
     assert _spent(steps) == (0.0, 100.0)
-    told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"failure": "openai/x stopped: no such file", "transient": False, "free": True}
+    reported = _take(steps, "create", batch=packed["batch"])
+    assert reported == {
+        "failure": "openai/x stopped: no such file",
+        "transient": False,
+        "free": True,
+    }
     assert _spent(steps) == (0.0, 0.0)
     # nothing more is asked of this judge
     assert _take(steps, "draft", ballots=[])["failure"] == "openai/x stopped: no such file"
@@ -205,8 +213,8 @@ def test_what_may_have_been_made_stays_set_aside(shop: Shop) -> None:
     shop.faults = {"create": [LOST], "find": [LOST] * 20}
     steps = _steps(1000)
     (packed,) = _pack(steps, 1)["packed"]
-    told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"failure": "connection lost", "transient": True, "free": False}
+    reported = _take(steps, "create", batch=packed["batch"])
+    assert reported == {"failure": "connection lost", "transient": True, "free": False}
     assert _spent(steps) == (0.0, 100.0)
 
 
@@ -214,8 +222,8 @@ def test_a_file_that_does_not_get_there_costs_nothing(shop: Shop) -> None:
     shop.faults = {"upload": [LOST] * 20}
     steps = _steps(1000)
     (packed,) = _pack(steps, 1)["packed"]
-    told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"failure": "connection lost", "transient": True, "free": True}
+    reported = _take(steps, "create", batch=packed["batch"])
+    assert reported == {"failure": "connection lost", "transient": True, "free": True}
     assert _spent(steps) == (0.0, 0.0)
 
 
@@ -225,18 +233,20 @@ def test_a_batch_that_is_refused_stops_its_judge_unless_another_run_sent_it(shop
         steps = _steps(1000)
         (packed,) = _pack(steps, 1)["packed"]
         status = _take(steps, "status", provider_batch="batch_1")
-        told = _take(steps, "collect", status=status, stop=stop, **packed)
-        said = told["failure"] if stop else told["replies"]["b0"]["error"]
+        reported = _take(steps, "collect", status=status, stop=stop, **packed)
+        said = reported["failure"] if stop else reported["replies"]["b0"]["error"]
         assert said == ("openai/x stopped: its batch batch_1 failed: bad line" if stop else "No.")
         assert _spent(steps) == (0.0, 0.0)
 
 
-def test_faults_that_pass_are_waited_out_and_others_are_told(shop: Shop, steps: BatchSteps) -> None:
+def test_faults_that_pass_are_waited_out_and_others_are_reported(
+    shop: Shop, steps: BatchSteps
+) -> None:
     shop.faults = {"status_of": [LOST] * 3}
     assert _take(steps, "status", provider_batch="b")["state"] == "completed"
     shop.faults = {"status_of": [RuntimeError("a surprise")]}
-    told = _take(steps, "status", provider_batch="b")
-    assert told == {"failure": "RuntimeError: a surprise", "transient": False, "free": False}
+    reported = _take(steps, "status", provider_batch="b")
+    assert reported == {"failure": "RuntimeError: a surprise", "transient": False, "free": False}
     # what is under way is looked at all the same, and the judge is not stopped
     assert _take(steps, "status", provider_batch="b")["state"] == "completed"
     assert len(_pack(steps, 1)["packed"]) == 1
@@ -283,6 +293,6 @@ def test_a_batch_that_is_listed_late_is_not_made_again(shop: Shop, steps: BatchS
     (packed,) = _pack(steps, 1)["packed"]
     shop.takes_the_lost, shop.faults["create"] = True, [LOST]
     shop.searches_without_result = 3
-    told = _take(steps, "create", batch=packed["batch"])
-    assert told == {"provider_batch": "batch_1"}
+    reported = _take(steps, "create", batch=packed["batch"])
+    assert reported == {"provider_batch": "batch_1"}
     assert shop.made == {packed["batch"]: "batch_1"}

@@ -265,7 +265,7 @@ def test_our_key_goes_with_a_batch(asked: list[dict[str, Any]]) -> None:
 
 
 def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
-    told = {
+    reported = {
         "status": "in_progress",
         "created_at": 100,
         "completed_at": None,
@@ -276,13 +276,13 @@ def test_how_far_a_batch_has_come(asked: list[dict[str, Any]]) -> None:
         "error_file_id": None,
         "errors": None,
     }
-    asked.append({"answer": SimpleNamespace(**told)})
+    asked.append({"answer": SimpleNamespace(**reported)})
     assert asyncio.run(status_of(PROVIDER, _judge(), "b")) == BatchStatus("b", "waiting")
     errors = SimpleNamespace(
         data=[SimpleNamespace(message="Bad line."), SimpleNamespace(message="2")]
     )
     ended = {"status": "failed", "failed_at": 160, "error_file_id": "f2", "errors": errors}
-    asked[0]["answer"] = SimpleNamespace(**{**told, **ended})
+    asked[0]["answer"] = SimpleNamespace(**{**reported, **ended})
     assert asyncio.run(status_of(PROVIDER, _judge(), "b")) == BatchStatus(
         "b", "failed", "Bad line.; 2", ("f2",), 60.0
     )
@@ -295,7 +295,7 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     provider = PROVIDER.model_copy(update={"key_variable": "PASSPORT_KEY"})
     text = "Neither sk-mine nor sk-other."
-    told = {
+    reported = {
         "status": "failed",
         "created_at": 1,
         "completed_at": None,
@@ -306,7 +306,7 @@ def test_what_a_provider_says_of_a_batch_tells_no_key(
         "error_file_id": None,
         "errors": SimpleNamespace(data=[SimpleNamespace(message=text)]),
     }
-    asked.append({"answer": SimpleNamespace(**told)})
+    asked.append({"answer": SimpleNamespace(**reported)})
     seen = asyncio.run(status_of(provider, _judge(), "b"))
     assert seen.error == "Neither [key] nor [key]."
     line = _line("b1", {"error": {"message": text}}, status=400)

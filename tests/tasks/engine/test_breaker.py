@@ -114,9 +114,9 @@ def test_who_asks_to_wait_for_too_long_is_left_alone(
         for seconds in asked:
             breaker.fail("busy", trial=False, retry_after=seconds)
             now[0] += seconds
-        with pytest.raises(GivenUpError) as told:
+        with pytest.raises(GivenUpError) as reported:
             await breaker.wait()
-        said = str(told.value)
+        said = str(reported.value)
         assert (
             f"p asks to wait {asked[-1]:g} s (Retry-After), after {sum(asked[:-1]):.0f} s" in said
         )
@@ -126,12 +126,12 @@ def test_who_asks_to_wait_for_too_long_is_left_alone(
     asyncio.run(run())
 
 
-def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
+def test_a_judge_that_never_answered_is_given_up_soon_and_each_pause_is_reported() -> None:
     error = "no connection to http://127.0.0.1:9/v1: connection refused"
 
     async def run(met: bool) -> tuple[int, str | None, list[str]]:
-        told: list[str] = []
-        breaker = CircuitBreaker("p", 0.01, told.append)
+        reported: list[str] = []
+        breaker = CircuitBreaker("p", 0.01, reported.append)
         if met:
             breaker.succeed()
         tries = 0
@@ -139,31 +139,31 @@ def test_who_never_answered_is_soon_left_alone_and_each_pause_is_told() -> None:
             trial = await breaker.wait()
             tries += 1
             breaker.fail(error, trial=trial, unreached=True)
-        return tries, breaker.given_up, told
+        return tries, breaker.given_up, reported
 
-    tries, reason, told = asyncio.run(run(met=False))
+    tries, reason, reported = asyncio.run(run(met=False))
     assert tries == UNREACHED_IN_A_ROW + PAUSES_UNREACHED
     assert reason == (
         f"p never answered in 5 attempts: {error}. Start its server, correct "
         "api_base in its provider's file, or check the network; then run again"
     )
-    assert told == [
+    assert reported == [
         f"p: {error}; paused 0.01 s, then tried with one call (pause 1 of 2, 3 failures in a row)",
         f"p: {error}; paused 0.02 s, then tried with one call (pause 2 of 2, 4 failures in a row)",
     ]
-    tries, reason, told = asyncio.run(run(met=True))
+    tries, reason, reported = asyncio.run(run(met=True))
     assert tries == FAILURES_IN_A_ROW + PAUSES
     assert str(reason).startswith("p failed 24 times in a row")
-    assert len(told) == PAUSES
+    assert len(reported) == PAUSES
 
 
-def test_a_long_wait_is_told_once() -> None:
+def test_a_long_wait_is_reported_once() -> None:
     async def run() -> list[str]:
-        told: list[str] = []
-        breaker = CircuitBreaker("p", 1, told.append)
+        reported: list[str] = []
+        breaker = CircuitBreaker("p", 1, reported.append)
         for seconds in (1, 60, 59.9, 60):
             breaker.fail("busy", trial=False, retry_after=seconds)
-        return told
+        return reported
 
     assert asyncio.run(run()) == ["p asks to wait 60 s (Retry-After): busy"]
 

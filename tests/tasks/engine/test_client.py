@@ -233,8 +233,8 @@ def test_an_answer_that_is_no_completion_is_shown_and_asked_for_three_times(
 ) -> None:
     outcome = _ask(stub, *[(200, body)] * 10, attempts=10)
     shown = (body if isinstance(body, bytes) else json.dumps(body).encode()).decode()
-    told = "no completion came (check api_base and model), but "
-    assert outcome.error == told + shown.replace(KEY, "[key]")
+    reported = "no completion came (check api_base and model), but "
+    assert outcome.error == reported + shown.replace(KEY, "[key]")
     assert outcome.attempts == len(stub.requests) == 3
 
 
@@ -387,7 +387,7 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
 
 # e^-.25 = .7788; what OpenAI sends for a token beyond its count; a rounding above 0
 @pytest.mark.parametrize(
-    ("logprobs", "told"),
+    ("logprobs", "reported"),
     [
         (
             {
@@ -408,7 +408,7 @@ def test_each_judge_of_a_model_sends_its_own_effort(stub: Stub) -> None:
         (None, (None, None)),
     ],
 )
-def test_the_chance_of_the_first_token_is_kept(stub: Stub, logprobs: Any, told: Any) -> None:
+def test_the_chance_of_the_first_token_is_kept(stub: Stub, logprobs: Any, reported: Any) -> None:
     choice = {**REPLY["choices"][0], "logprobs": logprobs}
     live = _ask(stub, (200, {**REPLY, "choices": [choice]}), logprobs=True)
     assert stub.requests[0][2]["logprobs"] is True
@@ -416,6 +416,6 @@ def test_the_chance_of_the_first_token_is_kept(stub: Stub, logprobs: Any, told: 
     in_batch = read_reply({**REPLY, "choices": [choice]}, Provider(), judge, 1.0)
     for reply in (live, in_batch):
         assert (reply.error, reply.text) == (None, "Both. [[C]]")
-        assert (reply.first_token, reply.first_probability) == told
+        assert (reply.first_token, reply.first_probability) == reported
     row = vote_row("b1", "pair_v1", live, None)
-    assert (row["first_token"], row["first_probability"]) == told
+    assert (row["first_token"], row["first_probability"]) == reported

@@ -17,7 +17,7 @@ def _diverting(model: str, **words: object) -> list[str]:
     return diverting(Provider.model_validate(words), judge)
 
 
-# By reading litellm 1.106.2: what it looks up where it is told no address.
+# By reading litellm 1.106.2: what it looks up where it gets no address.
 @pytest.mark.parametrize(
     ("model", "variable"),
     [
@@ -39,7 +39,7 @@ def _diverting(model: str, **words: object) -> list[str]:
         ("azure/one", "AZURE_API_BASE"),
     ],
 )
-def test_an_address_that_the_file_does_not_name_is_told(
+def test_an_address_that_the_file_does_not_name_is_reported(
     model: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _diverting(model) == []
@@ -52,7 +52,7 @@ def test_an_address_that_the_file_does_not_name_is_told(
     assert _diverting(model, api_base_variable=variable) == []
 
 
-def test_a_gateway_for_everything_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_for_everything_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USE_LITELLM_PROXY", "False")
     assert _diverting("openai/one") == []
     monkeypatch.setenv("USE_LITELLM_PROXY", "true")

@@ -187,8 +187,8 @@ def test_a_provider_that_always_fails_is_left_alone() -> None:
     replies = _ask(call, 200)
     errors = [str(reply.error) for reply in replies]
     assert all(reply.text == "" and reply.error for reply in replies)
-    told = f"not asked: p failed {FAILURES_IN_A_ROW}"
-    assert any(error.startswith(told[:-2]) and "4 pauses" in error for error in errors)
+    reported = f"not asked: p failed {FAILURES_IN_A_ROW}"
+    assert any(error.startswith(reported[:-2]) and "4 pauses" in error for error in errors)
     # to the first pause, those in flight then, and one trial after each pause
     assert len(call.asked) <= FAILURES_IN_A_ROW + 3 + PAUSES
 
@@ -235,13 +235,13 @@ def test_the_breaker_gives_up_after_its_pauses() -> None:
 
 
 @given(st.integers(1, 12), st.none() | st.floats(0, 1e6))
-def test_waits_grow_and_honour_what_the_provider_asks(attempt: int, told: float | None) -> None:
-    drawn = wait_seconds(attempt, told)
+def test_waits_grow_and_honour_what_the_provider_asks(attempt: int, reported: float | None) -> None:
+    drawn = wait_seconds(attempt, reported)
     longest = min(LONGEST_WAIT_SECONDS, 0.5 * 2 ** (attempt - 1))
-    if told is None:
+    if reported is None:
         assert 0 <= drawn <= longest
     else:
-        assert told <= drawn <= told + longest / 2
+        assert reported <= drawn <= reported + longest / 2
 
 
 @pytest.mark.parametrize(
@@ -277,21 +277,21 @@ def test_a_minute_counts_the_tokens_of_earlier_replies(monkeypatch: pytest.Monke
 
     async def call(*words: Any) -> Reply:
         await words[-1].acquire()
-        return Reply("[[A]]", completion_tokens=told.pop(0))
+        return Reply("[[A]]", completion_tokens=reported.pop(0))
 
     async def ask(params: dict[str, Any]) -> list[float]:
         taken.clear()
         judge, engine = JUDGE.model_copy(update={"params": params}), Engine(call)
         for _ in range(4):
             await engine.ask(PROVIDER, judge, MESSAGES, {})
-        # the gates of the judge and of its provider are told the same
+        # the gates of the judge and of its provider get the same
         return taken[::2]
 
     monkeypatch.setattr(RateLimits, "acquire", enter)
     # 6 characters are 1.5 tokens; then a guess, and the mean of what came
-    told: list[int | None] = [3000, None, 1000, 5]
+    reported: list[int | None] = [3000, None, 1000, 5]
     assert asyncio.run(ask({"max_completion_tokens": 4000})) == [601.5, 3001.5, 3001.5, 2001.5]
-    told = [10, 10, 10, 10]
+    reported = [10, 10, 10, 10]
     assert asyncio.run(ask({"max_tokens": 1024})) == [81.5, 11.5, 11.5, 11.5]
 
 

@@ -49,8 +49,8 @@ def _refuse(code: str, *, raw: bool) -> Callable[[Writer], Awaitable[None]]:
     """Refuse in hostile words, as a provider's JSON or, against its rules, as they are."""
 
     async def refuse(writer: Writer) -> None:
-        told = json.dumps({"error": {"message": HOSTILE, "code": code}})
-        body = (HOSTILE if raw else told).encode()
+        reported = json.dumps({"error": {"message": HOSTILE, "code": code}})
+        body = (HOSTILE if raw else reported).encode()
         head = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n" % (REFUSALS[code], len(body))
         writer.write(head + body)
         await writer.drain()

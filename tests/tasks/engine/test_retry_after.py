@@ -29,12 +29,12 @@ def test_what_the_header_says(headers: dict[str, str], seconds: float | None) ->
 
 def test_a_date_to_come() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
-    told = retry_after({"retry-after": later})
-    assert told is not None
-    assert 55 < told <= 60
+    reported = retry_after({"retry-after": later})
+    assert reported is not None
+    assert 55 < reported <= 60
 
 
 @given(st.text())
 def test_no_header_is_an_error(text: str) -> None:
-    told = retry_after({"retry-after": text})
-    assert told is None or told >= 0
+    reported = retry_after({"retry-after": text})
+    assert reported is None or reported >= 0

@@ -80,7 +80,7 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     ("params", "said"), [({"temperature": 0}, "temperature=0"), ({"verbosity": "low"}, "verbosity")]
 )
 @pytest.mark.parametrize("model", ["openai/o3", "azure/o3"])
-def test_what_is_refused_is_told_in_our_words(
+def test_what_is_refused_is_reported_in_our_words(
     model: str, params: dict[str, Any], said: str
 ) -> None:
     async def ask() -> str:

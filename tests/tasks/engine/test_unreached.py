@@ -47,10 +47,14 @@ def test_a_refused_connection_names_the_address_and_no_object(closed: str, model
         finally:
             await close_clients()
 
-    with pytest.raises(CallError) as told:
+    with pytest.raises(CallError) as reported:
         asyncio.run(ask())
-    assert (told.value.unreached, told.value.transient, told.value.free) == (True, True, True)
-    said = str(told.value)
+    assert (reported.value.unreached, reported.value.transient, reported.value.free) == (
+        True,
+        True,
+        True,
+    )
+    said = str(reported.value)
     assert said.endswith(": connection refused")
     assert closed in said
     assert "SSL" not in said
@@ -60,8 +64,10 @@ class _Gateway(BaseHTTPRequestHandler):
     """Answers, and tells of a server behind it that does not."""
 
     def do_GET(self) -> None:
-        told = "Cannot connect to host upstream:443 ssl:default [Connect call failed ('::1', 443)]"
-        body = json.dumps({"error": {"message": told}}).encode()
+        reported = (
+            "Cannot connect to host upstream:443 ssl:default [Connect call failed ('::1', 443)]"
+        )
+        body = json.dumps({"error": {"message": reported}}).encode()
         self.send_response(503)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -83,18 +89,18 @@ def test_a_gateway_that_answers_was_reached() -> None:
         finally:
             await close_clients()
 
-    with pytest.raises(CallError, match="Cannot connect to host upstream") as told:
+    with pytest.raises(CallError, match="Cannot connect to host upstream") as reported:
         asyncio.run(look())
     server.shutdown()
     server.server_close()
-    assert (told.value.unreached, told.value.transient) == (False, True)
+    assert (reported.value.unreached, reported.value.transient) == (False, True)
 
 
-def test_a_name_that_is_not_known_is_told() -> None:
+def test_a_name_that_is_not_known_is_reported() -> None:
     error = RuntimeError("Connection error.")
     error.__cause__ = ExceptionGroup("all failed", [socket.gaierror(-2, "Name not known")])
-    told = unreached(error, Provider(api_base="http://nowhere.invalid/v1"))
-    assert str(told) == "no connection to http://nowhere.invalid/v1: Name not known"
+    reported = unreached(error, Provider(api_base="http://nowhere.invalid/v1"))
+    assert str(reported) == "no connection to http://nowhere.invalid/v1: Name not known"
     assert str(unreached(error, Provider())) == "no connection to the provider: Name not known"
     assert unreached(RuntimeError("Connection reset"), Provider()) is None
 

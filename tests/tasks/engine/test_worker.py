@@ -165,21 +165,21 @@ def begin() -> Iterator[Begin]:
         worker.process.communicate(timeout=PATIENCE_SECONDS)
 
 
-def test_a_surprise_is_told_and_tells_no_key(begin: Begin) -> None:
+def test_a_surprise_is_reported_and_tells_no_key(begin: Begin) -> None:
     worker = begin(None)
-    (told,) = worker.ask(_ask(1, surprise="at sk-other"))
-    assert (told["id"], told["error"]) == ("b1/1", "RuntimeError: at [key]")
-    (told,) = worker.ask(_ask(2, judge="nobody/met"))
-    assert told["error"] == "KeyError: 'nobody/met'"
-    (told,) = worker.ask(_ask(3))
-    assert (told["text"], told["error"]) == ("[[A]]", None)
+    (reported,) = worker.ask(_ask(1, surprise="at sk-other"))
+    assert (reported["id"], reported["error"]) == ("b1/1", "RuntimeError: at [key]")
+    (reported,) = worker.ask(_ask(2, judge="nobody/met"))
+    assert reported["error"] == "KeyError: 'nobody/met'"
+    (reported,) = worker.ask(_ask(3))
+    assert (reported["text"], reported["error"]) == ("[[A]]", None)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
 def test_a_full_disk_loses_no_reply_and_ends_the_asking(begin: Begin) -> None:
     worker = begin(Path("/dev/full"))
-    (told,) = worker.ask(_ask(1))
-    assert (told["text"], told["error"]) == ("[[A]]", None)
+    (reported,) = worker.ask(_ask(1))
+    assert (reported["text"], reported["error"]) == ("[[A]]", None)
     full = (
         "stopped: the journal /dev/full cannot be written: No space left on device. "
         "Free space and run again"
@@ -187,17 +187,17 @@ def test_a_full_disk_loses_no_reply_and_ends_the_asking(begin: Begin) -> None:
     late = {"judge": "gemini/late", "provider": "gemini", "model": "late"}
     worker.send({"do": "judge", "run": "r", "judge": late})
     judges = ["gemini/x", "gemini/y", "gemini/late"]
-    told = worker.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
-    assert {reply["error"] for reply in told} == {f"{judge} {full}" for judge in judges}
+    reported = worker.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
+    assert {reply["error"] for reply in reported} == {f"{judge} {full}" for judge in judges}
 
 
-def test_a_journal_that_cannot_be_made_is_told(begin: Begin, tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_made_is_reported(begin: Begin, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     worker = begin(tmp_path / "file" / "r.jsonl")
-    (told,) = worker.ask(_ask(1))
-    assert told["text"] == ""
-    assert "cannot be written: " in told["error"]
-    assert told["error"].endswith("Make it writable and run again")
+    (reported,) = worker.ask(_ask(1))
+    assert reported["text"] == ""
+    assert "cannot be written: " in reported["error"]
+    assert reported["error"].endswith("Make it writable and run again")
 
 
 def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
     assert len(started) == 1
 
 
-def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_process_said_before_it_died_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_client, "_numbers", count())
     reply = {**Reply("[[A]]")._asdict(), "id": "b1/0", "cast_at": "2026-01-01T00:00:00+00:00"}
     program = (

@@ -707,19 +707,19 @@ def test_agreement_names_the_worst_criterion(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "reported"),
     [
         ("fail", "agrees with the labels hardly better than by chance"),
         ("inconclusive", "agreement with the labels is inconclusive"),
     ],
 )
 def test_agreement_with_one_label_per_answer_names_chance(
-    recommended: Any, verdict: str, told: str
+    recommended: Any, verdict: str, reported: str
 ) -> None:
     ends = {"value": 0.19, "low": -0.25, "high": 0.35, "tolerance": 0.2, "clusters": 44}
     labels = gate("agreement", verdict, measure=BEYOND_CHANCE, **ends)
     [row] = recommended(gate("validity"), labels)
-    assert row["reasons"] == f"{told} (agreement beyond chance .19 [-.25, .35], limit .20)"
+    assert row["reasons"] == f"{reported} (agreement beyond chance .19 [-.25, .35], limit .20)"
     assert row["recommendation"] == ("do not use" if verdict == "fail" else "use with care")
 
 

@@ -91,8 +91,8 @@ def test_position_by_its_finding(
     changes: dict[str, Any], expected: tuple[str, float | None]
 ) -> None:
     found = scorecard(Estimates.empty(), findings({**POSITION, **changes}))
-    told, margin = found.filter(gate="position").select("verdict", "margin").row(0)
-    assert told == expected[0]
+    reported, margin = found.filter(gate="position").select("verdict", "margin").row(0)
+    assert reported == expected[0]
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
 
 
@@ -230,8 +230,8 @@ def test_a_share_detected_says_if_it_is_one_of_mean_scores(by: str, which: str) 
         best = found.filter(gate="discernment")
         assert best["measure"].item() == f"share detected{which}{of_best}"
         assert f" (share detected{which}{of_best} .30 [.10, .60], " in best["words"].item()
-    told = found.filter(gate="bias")["words"].item()
-    assert f"perhaps too few (share detected{which} .30 [.10, .60], limits" in told
+    reported = found.filter(gate="bias")["words"].item()
+    assert f"perhaps too few (share detected{which} .30 [.10, .60], limits" in reported
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -456,13 +456,13 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
         "low": low,
         "high": high,
     }
-    told, margin = verdict(make_estimates([row]), "agreement")
-    assert told == expected[0]
+    reported, margin = verdict(make_estimates([row]), "agreement")
+    assert reported == expected[0]
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
 
 
 @pytest.mark.parametrize(
-    ("criteria", "worst", "told"),
+    ("criteria", "worst", "reported"),
     [
         # (criterion, low, high, clusters): both pass, the smaller margin is worse
         ([("tone", 0.95, 1.1, 20), ("style", 0.92, 1.2, 20)], "style", "pass"),
@@ -477,7 +477,7 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
     ],
 )
 def test_agreement_is_about_the_worst_criterion(
-    make_estimates: Make, criteria: list[tuple[Any, ...]], worst: str, told: str
+    make_estimates: Make, criteria: list[tuple[Any, ...]], worst: str, reported: str
 ) -> None:
     rows = [
         {
@@ -493,7 +493,7 @@ def test_agreement_is_about_the_worst_criterion(
         for name, low, high, clusters in criteria
     ]
     [gate] = scorecard(make_estimates(rows), Findings.empty()).to_dicts()
-    assert gate["verdict"] == told
+    assert gate["verdict"] == reported
     assert gate["reason"].endswith(f"the worst of 2 criteria: {worst}")
     assert gate["reason"].startswith(FEW) == (criteria[1][3] == 9)
 
@@ -563,8 +563,8 @@ def test_agreement_with_one_label_per_answer_must_exceed_chance(
     low, high = ends
     row = {**WHOLE, "statistic": statistic, "estimate": low, "low": low, "high": high}
     estimates = make_estimates([row | {"clusters": clusters, "reason": None}])
-    told, margin = verdict(estimates, "agreement")
-    assert told == expected[0]
+    reported, margin = verdict(estimates, "agreement")
+    assert reported == expected[0]
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
     [gate] = scorecard(estimates, Findings.empty()).to_dicts()
     assert gate["tolerance"] == 0.2
@@ -592,7 +592,7 @@ def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_eac
 
 
 @pytest.mark.parametrize(
-    ("statistic", "gate", "bounds", "told"),
+    ("statistic", "gate", "bounds", "reported"),
     [
         ("invalid_rate", "validity", (0.2, 0.4), "fail"),
         ("invalid_rate", "validity", (0.0, 0.05), "pass"),
@@ -600,12 +600,12 @@ def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_eac
         ("ceiling_ratio", "agreement", (0.95, 1.0), "pass"),
     ],
 )
-def test_nothing_is_told_of_nine_questions(
-    make_estimates: Make, statistic: str, gate: str, bounds: tuple[float, float], told: str
+def test_nothing_is_reported_with_nine_questions(
+    make_estimates: Make, statistic: str, gate: str, bounds: tuple[float, float], reported: str
 ) -> None:
     low, high = bounds
     row = {**WHOLE, "statistic": statistic, "estimate": low, "low": low, "high": high}
-    for clusters, expected in ((9, ("inconclusive", FEW)), (10, (told, None))):
+    for clusters, expected in ((9, ("inconclusive", FEW)), (10, (reported, None))):
         found = scorecard(make_estimates([{**row, "clusters": clusters}]), Findings.empty())
         assert found.select("gate", "verdict", "reason").row(0) == (gate, *expected)
         assert found["margin"].item() is not None
@@ -657,7 +657,7 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
 
 
 @pytest.mark.parametrize(
-    ("rows", "told", "margin", "reason"),
+    ("rows", "reported", "margin", "reason"),
     [
         ([{}], "pass", 0.4, None),
         ([{}, CANARY], "pass", 0.4, None),
@@ -695,13 +695,18 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
     ],
 )
 def test_drift(
-    make_estimates: Make, rows: list[Any], told: str, margin: float | None, reason: str | None
+    make_estimates: Make, rows: list[Any], reported: str, margin: float | None, reason: str | None
 ) -> None:
     # What stands in an earlier wave that is no baseline is no matter of this one.
     frame = drifts(*rows, {"wave": "m1", "base": "m0", "state": "alert"})
     estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
     (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
-    assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
+    assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == (
+        "drift",
+        "any",
+        "n2",
+        reported,
+    )
     assert row["margin"] == (None if margin is None else pytest.approx(margin))
     assert row["reason"] == reason
 
@@ -831,7 +836,7 @@ def test_least_margin_is_that_of_the_worst_gate(make_estimates: Make) -> None:
         make_estimates([valid, {**valid, "judge": "bea"}]),
         findings({}, {"judge": "bea", "low": None, "high": None, "finding": None}),
     )
-    # ada: .5 of validity, 1 - .13/.05 of the bias; bea's bias cannot be told.
+    # ada: .5 of validity, 1 - .13/.05 of the bias; bea's bias is unknown.
     assert least_margins(gates).select("judge", "margin", "gate", "gates").rows() == [
         ("ada", pytest.approx(-1.6), "boast", 2),
         ("bea", None, "boast", 2),

@@ -30,7 +30,7 @@ def test_against_scipy() -> None:
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), rel=0.02)
 
 
-def test_what_cannot_be_told_is_no_number() -> None:
+def test_what_cannot_be_known_is_no_number() -> None:
     point, few = np.array([0.5, np.nan, 0.5, 0.5]), np.full((9, 4), np.nan)
     drawn = np.linspace(0, 1, 100)[:, None] * np.ones(4)
     drawn[:60, 2] = np.nan

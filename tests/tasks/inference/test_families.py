@@ -27,23 +27,25 @@ def test_adjusted_like_statsmodels_with_nulls_left_out(
     adjust: Callable[[pl.Series], pl.Series], method: str, values: list[float | None]
 ) -> None:
     adjusted = adjust(pl.Series("p", values, pl.Float64)).to_list()
-    told = [value for value in values if value is not None]
+    reported = [value for value in values if value is not None]
     assert [value is None for value in adjusted] == [value is None for value in values]
     with pytest.MonkeyPatch.context() as patch:
         # statsmodels collects garbage for Holm's method, which takes long beside other tests.
         patch.setattr(gc, "collect", lambda: 0)
-        expected = multipletests(told, method=method)[1].tolist() if told else []
+        expected = multipletests(reported, method=method)[1].tolist() if reported else []
     assert [value for value in adjusted if value is not None] == pytest.approx(expected)
 
 
 @given(VALUES)
 def test_false_discovery_rates_like_scipy(values: list[float | None]) -> None:
-    told = pl.Series("p", [value for value in values if value is not None], pl.Float64)
-    if told.is_empty():
+    reported = pl.Series("p", [value for value in values if value is not None], pl.Float64)
+    if reported.is_empty():
         return
-    assert benjamini_hochberg(told).to_list() == pytest.approx(false_discovery_control(told))
-    assert benjamini_yekutieli(told).to_list() == pytest.approx(
-        false_discovery_control(told, method="by")
+    assert benjamini_hochberg(reported).to_list() == pytest.approx(
+        false_discovery_control(reported)
+    )
+    assert benjamini_yekutieli(reported).to_list() == pytest.approx(
+        false_discovery_control(reported, method="by")
     )
 
 

@@ -8,9 +8,9 @@ from tasks.inference.logistic import CountedItems, fit, logit_row, rate_row, ref
 def test_draws_that_are_all_alike_give_no_interval() -> None:
     # All ties: every draw of questions fits the same, which tells nothing of other questions.
     same = np.zeros(2000)
-    told = {"df": 19, "method": "none", "reason": ALIKE}
-    assert logit_row(0.0, same, 20) == {"estimate": 0.0, **told}
-    assert rate_row(0.0, same, 20) == {"estimate": 0.5, **told}
+    reported = {"df": 19, "method": "none", "reason": ALIKE}
+    assert logit_row(0.0, same, 20) == {"estimate": 0.0, **reported}
+    assert rate_row(0.0, same, 20) == {"estimate": 0.5, **reported}
 
 
 def test_an_error_is_that_of_the_draws_and_a_little_more() -> None:

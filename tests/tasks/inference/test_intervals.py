@@ -35,7 +35,7 @@ def sums(*values: float) -> np.ndarray:
 
 
 def cluster_wilson(hits: np.ndarray, totals: np.ndarray) -> Any:
-    """Return what is told of one cell, from its cluster sums."""
+    """Return the estimate for one cell, from its cluster sums."""
     return Interval(*proportions(table_moments(hits[:, None], totals[:, None])).row(0))
 
 

@@ -138,7 +138,10 @@ def truth(beta: float, votes: int) -> Truth:
     residual = 0.0
     for in_c, in_s, s_e in np.ndindex(2, 2, 2):
         chance = np.prod(
-            [np.where(told, p, 1 - p) for told, p in ((in_c, lost), (in_s, lost), (s_e, won))],
+            [
+                np.where(reported, p, 1 - p)
+                for reported, p in ((in_c, lost), (in_s, lost), (s_e, won))
+            ],
             axis=0,
         )
         num = (in_c * (s_e - 1 + in_s) + in_s * (s_e - 1 + in_c)) / 2

@@ -314,6 +314,6 @@ def test_votes_on_control_pairs_are_scores_of_people(
     assert estimates["human_win_rate"] == pytest.approx(0.375)
     assert estimates["ppi_win_rate"] == pytest.approx(0.75)
     # What the data say comes first.
-    told = VoteLog.of(judged.with_columns(human_score=pl.lit(1.0), label_chance=pl.lit(1.0)))
-    contests = match_models(count_votes(VoteLog.of(pl.concat([told, log]))))
+    reported = VoteLog.of(judged.with_columns(human_score=pl.lit(1.0), label_chance=pl.lit(1.0)))
+    contests = match_models(count_votes(VoteLog.of(pl.concat([reported, log]))))
     assert set(contests.filter(judge="ada")["human_score"]) == {1.0}

@@ -20,7 +20,7 @@ def _rated(
     prompt: str,
     choices: list[tuple[str, dict[str, Any] | None]],
     make: tuple[Make, Make, Make],
-    **told: Any,
+    **reported: Any,
 ) -> pl.DataFrame:
     """Return ratings of a control pair whose ballots got these choices, in order."""
     make_pairs, make_judges, make_votes = make
@@ -33,8 +33,8 @@ def _rated(
             for ballot, (choice, rating) in zip(order, choices, strict=False)
         ]
     )
-    waiting = told.pop("waiting", order)
-    return rate_votes(pairs, ballots, judges, votes, waiting=waiting, **told)
+    waiting = reported.pop("waiting", order)
+    return rate_votes(pairs, ballots, judges, votes, waiting=waiting, **reported)
 
 
 def test_a_grade(make_pairs: Make, make_judges: Make, make_votes: Make) -> None:
@@ -108,10 +108,10 @@ def test_what_people_say_of_the_target(
         )
     )
     categories = pl.DataFrame({"question_id": ["demo/1"], "category": ["sums"]})
-    told = {"known": known, "categories": categories}
+    reported = {"known": known, "categories": categories}
     make = (make_pairs, make_judges, make_votes)
     choices = [("rated", {"": True})] * 4
-    found = _rated("binary_v1", choices, make, **told)
+    found = _rated("binary_v1", choices, make, **reported)
     columns = ("side", "human_value", "label_chance", "category", "target_author")
     assert found.select(columns).rows() == [
         ("target", 1.0, 0.25, "sums", "ada"),
@@ -119,7 +119,7 @@ def test_what_people_say_of_the_target(
         ("anchor", None, None, "sums", "ada"),
         ("anchor", None, None, "sums", "ada"),
     ]
-    found = _rated("labels_v1", [("rated", {"": []})], make, **told)
+    found = _rated("labels_v1", [("rated", {"": []})], make, **reported)
     graded = found.filter(pl.col("human_value").is_not_null())
     assert graded.select("criterion", "human_value").rows() == [("unclear", 0.0)]
 

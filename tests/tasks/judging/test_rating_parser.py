@@ -171,8 +171,8 @@ def test_a_pointer_with_a_map() -> None:
     assert scored.read('{"ok": 4.0}').values == {"": True}
     # A map may tell them apart.
     exact = RatingPointer(pointer="/ok", map={"4": "pass", "4.0": "fail"})
-    told = Grading(kind="binary", form=exact)
-    assert [told.read(f'{{"ok": {n}}}').values[""] for n in ("4", "4.0")] == [True, False]
+    reported = Grading(kind="binary", form=exact)
+    assert [reported.read(f'{{"ok": {n}}}').values[""] for n in ("4", "4.0")] == [True, False]
 
 
 MAP = {"R": "rude", "W": "Wrong", "3": "off topic", "clean": "none"}

@@ -128,8 +128,8 @@ def test_lossless_loses_nothing(
             }
             for b, x in zip(asked.iter_rows(named=True), xs[:number], strict=True)
         ]
-        told: str | None = tally_votes(count_votes(make_vote_log(rows)), "paper")["verdict"][0]
-        return told
+        reported: str | None = tally_votes(count_votes(make_vote_log(rows)), "paper")["verdict"][0]
+        return reported
 
     # Where nothing stopped, both are the same.
     assert used == 6 or verdict(used) == verdict(6)

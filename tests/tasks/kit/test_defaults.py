@@ -34,13 +34,13 @@ def test_no_other_module_has_its_own() -> None:
 
 
 def test_defaults_are_those_of_the_methods() -> None:
-    told = (
+    reported = (
         defaults.ALPHA,
         defaults.BOOTSTRAPS,
         defaults.PERMUTATIONS,
         defaults.BUDGET / defaults.DEFAULTS.nights_per_false_alert,
     )
-    assert told == (0.05, 2000, 9999, 1 / 90)
+    assert reported == (0.05, 2000, 9999, 1 / 90)
 
 
 def test_thresholds_of_a_study_are_those_of_the_methods() -> None:

@@ -18,12 +18,12 @@ SECRET = "sk-abc123"
         "PREFECT_API_AUTH_STRING",
     ],
 )
-def test_what_is_named_like_a_key_is_not_told(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_values_named_like_a_key_are_not_shown(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, f" {SECRET}\n")
     assert redact(f"Incorrect key {SECRET}.") == "Incorrect key [key]."
 
 
-def test_what_a_provider_needs_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_needs_of_a_provider_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSPORT", SECRET)
     assert redact(SECRET) == SECRET
     assert redact(SECRET, Provider(variables=["PASSPORT", "NOT_SET"]).secret_variables) == "[key]"
@@ -45,7 +45,7 @@ def test_a_key_that_begins_with_another_is_hidden_whole(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("a\x1b[31mb", "a\\x1b[31mb"),
         ("one\r\n  two\tthree ", "one two three"),
@@ -53,6 +53,6 @@ def test_a_key_that_begins_with_another_is_hidden_whole(monkeypatch: pytest.Monk
         ("naïve  [bold]😀", "naïve  [bold]😀"),
     ],
 )
-def test_what_cannot_be_seen_is_written_out(text: str, told: str) -> None:
-    assert redact(text) == told
-    assert redact(told) == told
+def test_what_cannot_be_seen_is_written_out(text: str, reported: str) -> None:
+    assert redact(text) == reported
+    assert redact(reported) == reported

@@ -158,7 +158,7 @@ def test_a_key_depends_on_the_code_and_on_libraries(
     assert _key(x=1) == before
 
 
-def test_a_stage_is_cached_by_content_and_an_errand_never() -> None:
+def test_a_stage_is_cached_by_content_and_an_uncached_task_never() -> None:
     def double(number: int) -> int:
         return 2 * number
 

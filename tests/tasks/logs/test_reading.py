@@ -268,6 +268,6 @@ def test_rows_without_fields_are_named(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     done = CliRunner().invoke(main, ["measure", str(path), "--map", "item=id", "--map", "label=id"])
     assert done.exit_code == 2
-    told = " ".join(done.stderr.split())
-    assert "has no field 'id' to map; its first row is empty or not an object" in told
-    assert "Write each row as an object with its fields" in told
+    reported = " ".join(done.stderr.split())
+    assert "has no field 'id' to map; its first row is empty or not an object" in reported
+    assert "Write each row as an object with its fields" in reported

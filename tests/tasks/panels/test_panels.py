@@ -37,8 +37,8 @@ def test_the_shift_is_over_the_sham_where_the_perturbation_has_shams(make_shifts
     frame = make_shifts(rows).sort("perturbation", "sample")
     found = with_primary(frame).select(shift=primary_shift())
     assert found["shift"].to_list() == [0.25, None, 0.5]
-    told = [panel.values["shift"][:, 0] for panel in panels(frame, {"shift": primary_shift()})]
-    np.testing.assert_array_equal(np.concatenate(told), [0.25, np.nan, 0.5])
+    reported = [panel.values["shift"][:, 0] for panel in panels(frame, {"shift": primary_shift()})]
+    np.testing.assert_array_equal(np.concatenate(reported), [0.25, np.nan, 0.5])
 
 
 def test_nothing_gives_no_panel(make_shifts: Make) -> None:

@@ -27,15 +27,15 @@ def by_sets(table: dict[str, set[int]]) -> list[str]:
 @pytest.mark.parametrize("seed", range(40))
 def test_like_sets(seed: int) -> None:
     random = np.random.default_rng(seed)
-    told = random.random((40, 6)) < random.uniform(0.2, 1.0, 6)
-    table = {name: set(np.flatnonzero(told[:, j])) for j, name in enumerate("abcdef")}
-    kept = sharing(told, np.arange(40))
+    reported = random.random((40, 6)) < random.uniform(0.2, 1.0, 6)
+    table = {name: set(np.flatnonzero(reported[:, j])) for j, name in enumerate("abcdef")}
+    kept = sharing(reported, np.arange(40))
     assert [name for name, keep in zip("abcdef", kept, strict=True) if keep] == by_sets(table)
 
 
 def test_clusters_are_counted_by_part() -> None:
     # Samples 0 and 1 are one question, 2 and 3 the next of the same part; 4 is of another part.
-    told = np.array([[1, 0], [1, 0], [0, 0], [0, 1], [1, 0]], bool)
-    counts = seen(told, np.array([0, 2, 4]), np.array([0, 2]))
+    reported = np.array([[1, 0], [1, 0], [0, 0], [0, 1], [1, 0]], bool)
+    counts = seen(reported, np.array([0, 2, 4]), np.array([0, 2]))
     assert counts.tolist() == [[1, 1], [1, 0]]
-    assert not sharing(told, np.array([0, 2, 4]), np.array([0, 2])).any()
+    assert not sharing(reported, np.array([0, 2, 4]), np.array([0, 2])).any()

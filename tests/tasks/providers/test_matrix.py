@@ -43,7 +43,7 @@ class Route(NamedTuple):
     """How a provider is to be asked."""
 
     base: str
-    """What follows the emulator's address where litellm is told the provider's."""
+    """What follows the emulator's address where litellm gets the provider's."""
     path: str
     secret: str
     """The header that proves who asks."""
@@ -102,11 +102,11 @@ class Emulators(NamedTuple):
 
 def _fixtures() -> dict[str, Any]:
     fault = {"error": {"message": f"no room for {KEY}", "type": "overloaded"}, "status": 503}
-    told = [
+    reported = [
         {"match": {"userMessage": f"Ballot {n}?"}, "response": {"content": text, "usage": TOKENS}}
         for n, text in enumerate(TOLD)
     ]
-    return {"fixtures": [*told, {"match": {"userMessage": "Busy?"}, "response": fault}]}
+    return {"fixtures": [*reported, {"match": {"userMessage": "Busy?"}, "response": fault}]}
 
 
 def _program() -> list[str]:
@@ -217,7 +217,7 @@ def test_ten_ballots_reach_the_provider_and_come_back(name: str, emulator: Emula
 
 
 @pytest.mark.parametrize("name", [name for name in ROUTES if name != "ollama"])  # aimock counts 0
-def test_tokens_and_their_price_are_told(name: str, emulator: Emulator) -> None:
+def test_tokens_and_their_price_are_reported(name: str, emulator: Emulator) -> None:
     (reply,) = _ask(name, emulator, ["Ballot 0?"])
     assert (reply.prompt_tokens, reply.completion_tokens) == (1000, 100)
     price = price_of(_first(name), simulated=False)

@@ -135,9 +135,9 @@ def test_doctor_says_what_it_is_and_which_command_takes_it(
 ) -> None:
     done = CliRunner().invoke(main, ["doctor", str(bench / name)])
     assert done.exit_code == 0, done.output
-    told = " ".join(done.stdout.split())
-    assert said in told
-    assert "`voirdire audit --dataset FOLDER/`" in told
+    reported = " ".join(done.stdout.split())
+    assert said in reported
+    assert "`voirdire audit --dataset FOLDER/`" in reported
 
 
 def test_there_is_nothing_to_measure_in_it(bench: Path) -> None:

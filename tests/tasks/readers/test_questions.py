@@ -270,7 +270,9 @@ def test_one_answer_is_compared_with_none(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], suffix: str) -> None:
+def test_a_misspelt_column_is_reported_once(
+    refusal: Callable[[str, bytes], str], suffix: str
+) -> None:
     rows = [
         {"id": str(n), "question": f"Why {n}?", "answer": "x", "anchor": "y", "target": "z"}
         for n in range(3)

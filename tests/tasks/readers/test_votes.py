@@ -321,7 +321,10 @@ def test_a_whole_number_is_a_number(write: Write) -> None:
 
 
 def test_a_judge_is_simulated_or_not(write: Write) -> None:
-    rows = [{**CONTROL, "repeat": at, "simulated": told} for at, told in enumerate((True, False))]
+    rows = [
+        {**CONTROL, "repeat": at, "simulated": reported}
+        for at, reported in enumerate((True, False))
+    ]
     assert "all votes of a judge must have the same value of simulated" in refusal(write(rows))
     # Not known is no contradiction.
     rows[1]["simulated"] = None
@@ -360,14 +363,14 @@ def test_missing_and_unknown_columns(write: Write) -> None:
     assert "missing column 'cluster'; unknown column 'clusters'. Did you mean 'cluster'?" in near
 
 
-def test_labels_that_differ_are_told(write: Write) -> None:
+def test_labels_that_differ_are_reported(write: Write) -> None:
     rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "judge": "bob", "label": "anchor"}]
     assert "(found: tie and anchor)" in refusal(write(rows))
     rows = [{**PLANTED, "label": "tie"}, {**PLANTED, "repeat": 1}]
     assert "(found: tie and null)" in refusal(write(rows))
 
 
-def test_a_number_for_a_name_is_told_how_to_be_written(tmp_path: Path) -> None:
+def test_an_error_about_a_number_for_a_name_says_how_to_write_it(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({**PLANTED, "sample": 17}) + "\n", encoding="utf-8")
     assert 'sample 17 must be a text, in quotes: "17".' in refusal(path)

@@ -40,7 +40,7 @@ def test_nobody_left_out_is_said_too(measures: Make) -> None:
     assert without(exclusions, KeptFindings.empty()).reasons == {}
 
 
-def test_whom_few_questions_leave_open_is_told(measures: Make) -> None:
+def test_judges_undecided_with_few_questions_are_reported(measures: Make) -> None:
     assert rule(exclude(measures(clusters=9))).undecided == "ada"
 
 

@@ -16,7 +16,7 @@ from tasks.statistics import judge_mean
 
 
 @pytest.mark.parametrize(
-    ("judges", "told"),
+    ("judges", "reported"),
     [
         (["a"], "1 judge"),
         (["a", "a", "b"], "2 judges"),
@@ -25,8 +25,8 @@ from tasks.statistics import judge_mean
         ([], "0 judges"),
     ],
 )
-def test_judges_and_people_are_counted_apart(judges: list[str], told: str) -> None:
-    assert count_of_judges(judges, {"Ben"}) == told
+def test_judges_and_people_are_counted_apart(judges: list[str], reported: str) -> None:
+    assert count_of_judges(judges, {"Ben"}) == reported
 
 
 def test_who_is_a_person() -> None:

@@ -77,32 +77,36 @@ def test_the_page_says_who_may_replace_people(page: Any) -> None:
         },
         {"judge": "good", "epsilon": 0.2, "asked": False, "winning_rate": 0.123},
     ]
-    told = words(page(judges, [{"judge": "good"}]))
-    assert "✓ good : may replace people . Winning rate 1.00 among 3 people;" in told
-    assert "? poor : not shown that it may replace people . Winning rate .00" in told
-    assert "? mute : not enough data . Not tested: no label" in told
-    assert "Metric accuracy, additive epsilon .10, test auto" in told
-    assert "good passes 1.00 .90 [.80, .95] .85 .75 3 60 none" in told
-    assert "mute not testable no label none none none none 0 0 60 instances and 2 labels" in told
-    assert "good : may replace 1 of 1 person" in told
-    assert "Ann may be replaced .90 [.80, .95] .85 .75 .004 .001 t .001, score .001 60" in told
-    assert "minimum instances of a person 30" in told
+    reported = words(page(judges, [{"judge": "good"}]))
+    assert "✓ good : may replace people . Winning rate 1.00 among 3 people;" in reported
+    assert "? poor : not shown that it may replace people . Winning rate .00" in reported
+    assert "? mute : not enough data . Not tested: no label" in reported
+    assert "Metric accuracy, additive epsilon .10, test auto" in reported
+    assert "good passes 1.00 .90 [.80, .95] .85 .75 3 60 none" in reported
+    assert (
+        "mute not testable no label none none none none 0 0 60 instances and 2 labels" in reported
+    )
+    assert "good : may replace 1 of 1 person" in reported
+    assert "Ann may be replaced .90 [.80, .95] .85 .75 .004 .001 t .001, score .001 60" in reported
+    assert "minimum instances of a person 30" in reported
 
 
 def test_the_limit_is_that_of_the_calibration(page: Any) -> None:
     with calibrated_by(CalibrationThresholds(least_winning_rate=0.6)):
-        told = words(page([{"judge": "good"}, {"judge": "good", "epsilon": 0.2, "asked": False}]))
-    assert "; at .60 the judge passes." in told
-    assert not re.search(r"passes[^.]*at \.5|at \.5[^.]* passes|, at \.5", told)
+        reported = words(
+            page([{"judge": "good"}, {"judge": "good", "epsilon": 0.2, "asked": False}])
+        )
+    assert "; at .60 the judge passes." in reported
+    assert not re.search(r"passes[^.]*at \.5|at \.5[^.]* passes|, at \.5", reported)
 
 
 def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:
     why = "fewer than 3 annotators, which is too few"
-    told = words(page([{"judge": "good"}, {"judge": "lucky", "reason": why}]))
-    assert "✓ good : may replace people ." in told
-    assert "! lucky : may replace people, with care ." in told
-    assert f"that of people .85; {why} ." in told
-    assert f"lucky passes, doubtful {why} 1.00" in told
+    reported = words(page([{"judge": "good"}, {"judge": "lucky", "reason": why}]))
+    assert "✓ good : may replace people ." in reported
+    assert "! lucky : may replace people, with care ." in reported
+    assert f"that of people .85; {why} ." in reported
+    assert f"lucky passes, doubtful {why} 1.00" in reported
 
 
 def test_agreement_stands_beside_it(page: Any) -> None:
@@ -119,13 +123,13 @@ def test_agreement_stands_beside_it(page: Any) -> None:
         *agreed("Ann", "Bob", cohen_kappa=0.55, agreement=0.65),
         *agreed("humans", "", krippendorff_alpha_nominal=0.52),
     ]
-    told = words(page([{"judge": "ada"}], [{"judge": "ada"}], agreement))
+    reported = words(page([{"judge": "ada"}], [{"judge": "ada"}], agreement))
     assert (
         "Agreement among people: mean agreement .65 over 1 pair (.65 to .65); "
-        "mean kappa .55; Krippendorff&#39;s alpha .52" in told
+        "mean kappa .55; Krippendorff&#39;s alpha .52" in reported
     )
     # agreement, ceiling, ratio, kappa from .5 to .7, alpha
-    assert re.search(r"ada .60 .80 .75 .60 .50 to .70 .41", told)
+    assert re.search(r"ada .60 .80 .75 .60 .50 to .70 .41", reported)
 
 
 def test_simulated_judges_have_a_banner(page: Any) -> None:

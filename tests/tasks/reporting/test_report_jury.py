@@ -23,7 +23,7 @@ def sentence(estimates: Any) -> str:
     return jury_sentence(jury_findings(estimates), estimates)
 
 
-def test_findings_of_the_jury_are_told(make_estimates: Make) -> None:
+def test_findings_of_the_jury_are_reported(make_estimates: Make) -> None:
     few = {**ROW, "perturbation": "error", "kind": "detract", "clusters": 9}
     text = sentence(make_estimates([ROW, few])).replace("\N{NO-BREAK SPACE}", " ")
     # Two tests: .001 is the smaller of equals, so it stays.
@@ -39,7 +39,7 @@ def test_waves_are_named_where_there_are_two(make_estimates: Make) -> None:
     assert "boast / n2 biased" in text
 
 
-def test_what_the_members_are_worth_is_told_where_labels_tell(make_estimates: Make) -> None:
+def test_the_accuracy_of_members_is_reported_where_there_are_labels(make_estimates: Make) -> None:
     size = {
         **ROW,
         "statistic": "jury_error_size",

@@ -55,7 +55,7 @@ def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({}, "r .71; worth 63; \N{PLUS-MINUS SIGN}.05 takes 120"),
         ({"labels_needed": None}, "r .71; worth 63; \N{PLUS-MINUS SIGN}.05 is out of reach"),
@@ -64,7 +64,7 @@ def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
     ],
 )
 def test_corrections_tell_what_the_labels_are_worth(
-    make_estimates: Make, changes: dict[str, Any], told: str
+    make_estimates: Make, changes: dict[str, Any], reported: str
 ) -> None:
     values = {"label_correlation": 0.7123, "effective_labels": 63.2, "labels_needed": 120.0}
     rows = [
@@ -72,4 +72,4 @@ def test_corrections_tell_what_the_labels_are_worth(
         for name, value in (values | changes).items()
     ]
     (row,) = model_rows(make_estimates([WIN, *rows], **PAIR | {"n": 40}))
-    assert tuple(row.texts[-1]) == ("40", told)
+    assert tuple(row.texts[-1]) == ("40", reported)

@@ -11,7 +11,7 @@ Make = Callable[..., Any]
 
 def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
     found = make_estimates([{"estimate": 0.25, "low": 0.1, "high": 0.4, "p_value": 0.01, "n": 9}])
-    told = {
+    reported = {
         "p_adjusted": 0.02,
         "adjustment": "Benjamini-Hochberg, all cells (F1)",
         "finding": "biased",
@@ -25,7 +25,7 @@ def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
         "code_version": "0.1.0+abc",
         "prompt_digest": "d1gest",
     }
-    every = found.with_columns(**{k: pl.lit(v) for k, v in told.items()})
+    every = found.with_columns(**{k: pl.lit(v) for k, v in reported.items()})
     (row,) = all_rows(every).rows
     assert [text.text for text in row.texts[-3:]] == [".010", ".020", "none"]
     assert row.finding.text == (

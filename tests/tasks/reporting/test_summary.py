@@ -113,17 +113,17 @@ def test_judges_that_pass_with_every_finding_are_named() -> None:
         if (judge, row) != ("c", flaw)
     ]
     leaning = {"judge": "d", "finding": "biased", "estimate": 0.3} | position
-    told = said(*rows[:-1], leaning, {"judge": "people/ann"} | fine | flaw)
-    assert told[1] == "2 of 4 judges have no relevant bias and detect each flaw: a and b."
+    reported = said(*rows[:-1], leaning, {"judge": "people/ann"} | fine | flaw)
+    assert reported[1] == "2 of 4 judges have no relevant bias and detect each flaw: a and b."
 
 
 def test_a_position_gap_has_its_interval_in_the_direction_of_its_size() -> None:
     position = {"kind": "position", "perturbation": None, "statistic": "position_gap"}
     ends = {"estimate": -0.3, "low": -0.4, "high": -0.1}
-    told = said({"judge": "a", "finding": "biased"} | position | ends)
-    assert any(line.endswith("a the second (position gap .30 [.10,\xa0.40]).") for line in told), (
-        told
-    )
+    reported = said({"judge": "a", "finding": "biased"} | position | ends)
+    assert any(
+        line.endswith("a the second (position gap .30 [.10,\xa0.40]).") for line in reported
+    ), reported
 
 
 def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does() -> None:
@@ -203,12 +203,12 @@ def test_people_are_counted_apart_from_judges() -> None:
         {"judge": "Ben", "finding": "inconclusive"},
     ]
     frame = Findings.of(pl.DataFrame([DEFAULTS | row for row in rows], infer_schema_length=None))
-    told = summary(frame, 60, {"Ben"}, 12)
-    assert told[0] == (
+    reported = summary(frame, 60, {"Ben"}, 12)
+    assert reported[0] == (
         "1 judge faced 2 perturbations on 60 questions;"
         " 2 people faced 1 perturbation on 12 questions at most."
     )
-    assert told[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
+    assert reported[1].startswith("1 of 1 judge and 0 of 1 person are biased by a change")
     calm = Findings.of(frame.filter(pl.col("finding").ne_missing(pl.lit("biased"))))
     first, second, _ = summary(calm, 60, {"Ben"})
     assert first.endswith("2 people faced 1 perturbation without enough votes to measure a shift.")
@@ -219,9 +219,9 @@ def test_people_are_counted_apart_from_judges() -> None:
 
 def test_a_reason_is_cut_between_words_only() -> None:
     why = "no sample has a score " * 9
-    (*_, told) = said({"finding": None, "reason": why})
-    assert "(1 without a finding: no sample has a score no sample" in told
-    assert told.endswith(" has a score no\N{HORIZONTAL ELLIPSIS}).")
+    (*_, reported) = said({"finding": None, "reason": why})
+    assert "(1 without a finding: no sample has a score no sample" in reported
+    assert reported.endswith(" has a score no\N{HORIZONTAL ELLIPSIS}).")
     whole = "nothing qualifies: no sample has a score in the experimental arm and in the other"
     assert said({"finding": None, "reason": whole})[-1].endswith(f"(1 without a finding: {whole}).")
 
@@ -263,11 +263,11 @@ def test_a_finding_has_its_direction_share_or_reason(
 
 
 def test_a_judge_of_two_waves_is_one_judge() -> None:
-    told = said({"wave": "n1", "finding": "biased"}, {"wave": "n2", "finding": "biased"})
-    assert told[0].startswith("1 judge faced")
-    assert told[1].startswith("1 of 1 judge is biased")
-    assert "/ n1" in told[1]
-    assert "/ n2" in told[1]
+    reported = said({"wave": "n1", "finding": "biased"}, {"wave": "n2", "finding": "biased"})
+    assert reported[0].startswith("1 judge faced")
+    assert reported[1].startswith("1 of 1 judge is biased")
+    assert "/ n1" in reported[1]
+    assert "/ n2" in reported[1]
 
 
 def test_judges_with_several_prompts_are_counted_with_them() -> None:

@@ -123,8 +123,8 @@ def test_a_row_of_two_judges_marks_neither() -> None:
     )
     # Of ann there is nothing but a row of two: she may be one.
     assert formulas(frame) == {"toy", "judges", "ann"}
-    told = with_who(frame.cast({"judge": pl.Categorical, "subgroup": pl.Categorical}))
-    assert told["simulated"].to_list() == [False, True, False, False, False, True, True, True]
+    reported = with_who(frame.cast({"judge": pl.Categorical, "subgroup": pl.Categorical}))
+    assert reported["simulated"].to_list() == [False, True, False, False, False, True, True, True]
     assert formulas(frame.drop("subgroup")) == {"toy", "claude", "gpt", "judges", "ann"}
 
 

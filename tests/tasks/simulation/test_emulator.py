@@ -44,8 +44,8 @@ def _ask(behaviour: Behaviour, *bodies: dict[str, Any]) -> list[tuple[int, Any, 
             answers = []
             for body in bodies:
                 async with client.post("/v1/chat/completions", json=body) as answer:
-                    told = await answer.json()
-                    answers.append((answer.status, told, answer.headers.get("Retry-After")))
+                    reported = await answer.json()
+                    answers.append((answer.status, reported, answer.headers.get("Retry-After")))
             return answers
 
     return asyncio.run(ask())
@@ -100,8 +100,8 @@ def test_a_model_that_varies_answers_the_same_request_anew() -> None:
     traits = {"m": Traits(nu=1)}
 
     def choices(**behaviour: Any) -> list[str]:
-        told = _ask(Behaviour(traits=traits, **behaviour), *[body] * 30)
-        return [answer["choices"][0]["message"]["content"][-5:] for _, answer, _ in told]
+        reported = _ask(Behaviour(traits=traits, **behaviour), *[body] * 30)
+        return [answer["choices"][0]["message"]["content"][-5:] for _, answer, _ in reported]
 
     assert len(set(choices())) == 1
     varied = choices(vary=True)
@@ -112,8 +112,11 @@ def test_a_model_that_varies_answers_the_same_request_anew() -> None:
 
 def test_replies_may_be_given() -> None:
     behaviour = Behaviour(replies=["[[pass]]", "[[fail]]"])
-    told = [answer[1] for answer in _ask(behaviour, *map(_body, range(1, 20)))]
-    assert {each["choices"][0]["message"]["content"] for each in told} == {"[[pass]]", "[[fail]]"}
+    reported = [answer[1] for answer in _ask(behaviour, *map(_body, range(1, 20)))]
+    assert {each["choices"][0]["message"]["content"] for each in reported} == {
+        "[[pass]]",
+        "[[fail]]",
+    }
 
 
 def test_the_body_that_inflates_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:

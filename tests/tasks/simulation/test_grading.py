@@ -21,7 +21,7 @@ N = 20_000
 def asked(
     prompt: Prompt, traits: Traits, answer: str = "So.", repeat: int = 0, reference: str = "Why."
 ) -> str:
-    """Return the reply of a simulated judge, told as the engine tells it."""
+    """Return the reply of a simulated judge, asked as the engine asks it."""
     messages = prompt.messages("Why?", answer, reference=reference)
     shown = {
         "texts": ["Why?", answer],

@@ -79,7 +79,7 @@ def test_empty_v_is_null_with_a_reason(make_shifts: Make) -> None:
     assert (row["n"], row["clusters"], row["dropped"]) == (0, 0, 0)
 
 
-def test_untold_verdicts_are_dropped_and_counted(make_shifts: Make) -> None:
+def test_verdicts_not_reported_are_dropped_and_counted(make_shifts: Make) -> None:
     rows = [
         {"control": "anchor", "experimental": "target"},
         {"control": None, "experimental": "target"},
@@ -133,10 +133,10 @@ def test_independent_samples_against_counting_and_statsmodels(
 ) -> None:
     shifts = make_shifts({"control": c, "experimental": e} for c, e in verdicts)
     row = asr(shifts=shifts).to_dicts()[0]
-    told = [(c, e) for c, e in verdicts if c is not None and e is not None]
-    in_v = [e for c, e in told if c != "target"]
+    reported = [(c, e) for c, e in verdicts if c is not None and e is not None]
+    in_v = [e for c, e in reported if c != "target"]
     k, v = in_v.count("target"), len(in_v)
-    assert (row["hits"], row["n"], row["dropped"]) == (k, v, len(verdicts) - len(told))
+    assert (row["hits"], row["n"], row["dropped"]) == (k, v, len(verdicts) - len(reported))
     if v > 1:
         assert row["estimate"] == pytest.approx(k / v)
         n = v if k in {0, v} else v - 1  # deff of single-item clusters is v / (v - 1)

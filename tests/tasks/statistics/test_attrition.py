@@ -113,8 +113,8 @@ def verdict(votes: str, mode: str) -> int | None:
     """Second implementation: the sign of the mean, of all votes or of both orders."""
     orders = [[VALUES[v] for v in votes[k::2] if v in VALUES] for k in (0, 1)]
     if mode == "paper":
-        told = [*orders[0], *orders[1]]
-        return int(np.sign(sum(told))) if told else None
+        reported = [*orders[0], *orders[1]]
+        return int(np.sign(sum(reported))) if reported else None
     if not all(orders):
         return None
     return int(np.sign(sum(orders[0]) * len(orders[1]) + sum(orders[1]) * len(orders[0])))
@@ -122,12 +122,12 @@ def verdict(votes: str, mode: str) -> int | None:
 
 def rate(samples: list[tuple[int | None, int | None]], kind: str) -> float | None:
     sign = 1 if kind == "promote" else -1
-    told = [
+    reported = [
         (sign * e == 1) if sign == 1 else e != -1
         for c, e in samples
         if c is not None and e is not None and sign * c != 1
     ]
-    return sum(told) / len(told) if told else None
+    return sum(reported) / len(reported) if reported else None
 
 
 VOTES = st.text("atbx", min_size=2, max_size=4).filter(lambda votes: len(votes) % 2 == 0)

@@ -42,9 +42,9 @@ def frames(make_vote_log: Make, shifts: list[tuple[str | None, float, str]]) -> 
 
 
 def parts(rows: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
-    told = rows.to_dicts()
-    by_category = {r["subgroup"]: r for r in told if r["statistic"] == "category_shift"}
-    (spread,) = [r for r in told if r["statistic"] == "category_spread"]
+    reported = rows.to_dicts()
+    by_category = {r["subgroup"]: r for r in reported if r["statistic"] == "category_shift"}
+    (spread,) = [r for r in reported if r["statistic"] == "category_spread"]
     return by_category, spread
 
 

@@ -115,7 +115,7 @@ def test_by_hand(make_shifts: Make) -> None:
         ((), "a single cluster: no interval"),
     ],
 )
-def test_one_cluster_that_counts_is_told_from_one_that_there_is(
+def test_one_cluster_that_counts_is_distinguished_from_one_that_exists(
     make_shifts: Make, shared: tuple[tuple[str, str], ...], reason: str
 ) -> None:
     # Both judge one question, or three, in two of which control names the target: of no V.
@@ -371,7 +371,7 @@ def test_judges_that_differ_alike_everywhere(make_shifts: Make) -> None:
 
 @pytest.mark.slow
 def test_power() -> None:
-    # How often equal judges differ stands in test_sizes.py. One that gives a logit is told from one
+    # How often equal judges differ stands in test_sizes.py. One that gives a logit differs from one
     # that gives nothing in .88 (MPS) and .74 (ASR) of 400 other studies of 142 items; three
     # standard errors at 80 studies are .109 and .147.
     traits, logs = PRESETS["honest"].traits, []
@@ -383,10 +383,10 @@ def test_power() -> None:
     shifts = match_groups(tally_votes(count_votes(VoteLog.of(pl.concat(logs))), "balanced"))
     found = contrast(shifts=shifts)
     for name, power in (("mps_sham_contrast", 0.88), ("asr_contrast", 0.74)):
-        told = found.filter(pl.col("statistic") == name)["p_value"]
-        assert told.count() == 80
+        reported = found.filter(pl.col("statistic") == name)["p_value"]
+        assert reported.count() == 80
         error = (power * (1 - power) / 80) ** 0.5
-        assert (told < 0.05).mean() == pytest.approx(power, abs=3 * error), name
+        assert (reported < 0.05).mean() == pytest.approx(power, abs=3 * error), name
 
 
 def test_the_bootstrap_beside_the_formulas(make_shifts: Make) -> None:

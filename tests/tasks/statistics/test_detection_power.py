@@ -156,7 +156,7 @@ def test_what_promotes_or_has_no_sham_has_no_row(make_shifts: Make) -> None:
     rows = samples([("anchor", "anchor", "target")] * 2)
     assert detection_power(shifts=make_shifts(rows, kind="promote")).is_empty()
     bare = make_shifts([{"control": "tie", "experimental": "tie"}], kind="detract")
-    # Without a sham only the share of mean scores can be told, over the control.
+    # Without a sham only the share of mean scores can be measured, over the control.
     assert detection_power(shifts=bare)["statistic"].to_list() == ["detection_share"]
 
 

@@ -288,7 +288,7 @@ def test_agreement_needs_a_label_and_a_valid_vote_in_each_order(
     rows[7] |= {"label": None}
     log = make_vote_log(rows)
     row = rows_of(drift(tallies=count_votes(log), shifts=make_shifts([])))["agreement_drift"]
-    # s0 has no verdict in n2, s3 no label in n1: both are in n2 and cannot be told.
+    # s0 has no verdict in n2, s3 no label in n1: both are in n2 and cannot be compared.
     assert (row["estimate"], row["n"], row["dropped"]) == (0.0, 2, 2)
     bare = make_vote_log([{**each, "label": None} for each in rows])
     found = rows_of(drift(tallies=count_votes(bare), shifts=make_shifts([])))

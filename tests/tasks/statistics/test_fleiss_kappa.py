@@ -68,7 +68,7 @@ def test_judges_by_prompt(make_annotations: Make) -> None:
 
 
 def test_formulas_are_judges_only_where_all_are(make_annotations: Make) -> None:
-    def told(simulated: str) -> list[tuple[float, bool]]:
+    def reported(simulated: str) -> list[tuple[float, bool]]:
         rows = [
             {
                 "annotator": judge,
@@ -84,7 +84,7 @@ def test_formulas_are_judges_only_where_all_are(make_annotations: Make) -> None:
         return [(row["estimate"], row["simulated"]) for row in found]
 
     # The two that are left, as above.
-    assert told("cem") == [(pytest.approx(14 / 30), False)]
-    assert told("bea cem") == []
+    assert reported("cem") == [(pytest.approx(14 / 30), False)]
+    assert reported("bea cem") == []
     # All three: P = (1/3 + 1/3 + 1 + 1) / 4; p = 3/12, 9/12.
-    assert told("ada bea cem") == [(pytest.approx((2 / 3 - 10 / 16) / (6 / 16)), True)]
+    assert reported("ada bea cem") == [(pytest.approx((2 / 3 - 10 / 16) / (6 / 16)), True)]

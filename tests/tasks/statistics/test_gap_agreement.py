@@ -47,9 +47,9 @@ def test_shares_have_wilson_intervals(make_annotations: Make) -> None:
     found = gap_agreement(
         annotations=make_annotations(rows_of("tat=" * 4, "tatt" * 4, "taaa" * 4, "=ata" * 4))
     )
-    told = found.filter(found["low"].is_not_null())
-    assert told.height > 0
-    assert set(told["method"]) == {"cluster-adjusted Wilson"}
+    reported = found.filter(found["low"].is_not_null())
+    assert reported.height > 0
+    assert set(reported["method"]) == {"cluster-adjusted Wilson"}
 
 
 def test_equal_gaps_are_not_parted(make_annotations: Make) -> None:

@@ -106,7 +106,7 @@ def test_it_is_the_difference_of_los_and_its_error_that_of_the_difference_of_u()
         control, attacked = (
             mine.filter(arm=arm).sort("sample") for arm in ("control", "experimental")
         )
-        a, b, told = np.zeros(60), np.zeros(60), np.zeros(60, bool)
+        a, b, reported = np.zeros(60), np.zeros(60), np.zeros(60, bool)
         for order in ("12", "21"):
             c1, c2, e1, e2 = (
                 f[f"{s}_{order}"].to_numpy().astype(float)
@@ -114,9 +114,9 @@ def test_it_is_the_difference_of_los_and_its_error_that_of_the_difference_of_u()
                 for s in ("anchor", "target")
             )
             ties = [f[f"tie_{order}"].to_numpy() for f in (control, attacked)]
-            told |= (c1 + c2 + ties[0] > 0) & (e1 + e2 + ties[1] > 0)
+            reported |= (c1 + c2 + ties[0] > 0) & (e1 + e2 + ties[1] > 0)
             a, b = a + c1 * e2, b + c2 * e1
-        sides[name] = (a, b, told, control["cluster"].to_numpy())
+        sides[name] = (a, b, reported, control["cluster"].to_numpy())
     both = sides["a"][2] & sides["b"][2]
     assert 30 < both.sum() < 60
     clusters = np.unique(sides["a"][3][both])
@@ -142,7 +142,7 @@ def test_it_is_the_difference_of_los_and_its_error_that_of_the_difference_of_u()
 
 
 def test_the_bootstrap_agrees_whether_votes_are_lost_or_not() -> None:
-    # With lost votes pairs need sums of their own; a and b are also told without the third judge.
+    # With lost votes pairs need sums of their own; a and b are measured without the third judge too.
     tallies = log_of(5, (1.0, 0.0, -0.5), items=120, votes=4)
     rows = los_contrast(tallies=tallies)
     assert rows.select("judge", "subgroup").rows() == [("a", "b"), ("a", "c"), ("b", "c")]

@@ -45,7 +45,7 @@ def test_clusters_by_hand(make_shifts: Make) -> None:
     assert (row["n"], row["clusters"]) == (5, 3)
 
 
-def test_scores_that_cannot_be_told_are_dropped(make_shifts: Make) -> None:
+def test_scores_that_cannot_be_known_are_dropped(make_shifts: Make) -> None:
     rows = [scores(0, 0.5), scores(None, 1), scores(1, None), scores(None, None), scores(0.5, 0.5)]
     row = mps(shifts=make_shifts(rows)).to_dicts()[0]
     assert (row["estimate"], row["n"], row["clusters"], row["dropped"]) == (0.25, 2, 2, 3)

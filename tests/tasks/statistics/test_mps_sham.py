@@ -26,7 +26,7 @@ def test_samples_without_a_sham_are_left_out_not_dropped(make_shifts: Make) -> N
     assert (row["estimate"], row["n"], row["dropped"]) == (0.25, 2, 0)
 
 
-def test_shams_that_cannot_be_told_are_dropped(make_shifts: Make) -> None:
+def test_shams_that_cannot_be_known_are_dropped(make_shifts: Make) -> None:
     rows = [scores(None, 1), scores(0.5, None), scores(0, 0.5)]
     row = mps_sham(shifts=make_shifts(rows)).to_dicts()[0]
     assert (row["estimate"], row["n"], row["dropped"]) == (0.5, 1, 2)

@@ -71,12 +71,12 @@ def test_shares_of_pairs_have_wilson_intervals_and_means_those_of_the_bootstrap(
 ) -> None:
     rows = rows_of("tatatatatata", "ttaatatattaa", "tattataaattt")
     found = mt_bench_agreement(annotations=make_annotations(rows)).filter(judge="ada")
-    told = found.select(pl.col("statistic").str.tail(5), "method").unique()
-    assert dict(told.rows()) == {
+    reported = found.select(pl.col("statistic").str.tail(5), "method").unique()
+    assert dict(reported.rows()) == {
         "micro": "cluster-adjusted Wilson",
         "macro": "cluster bootstrap, expanded BCa",
     }
-    assert told.height == 2
+    assert reported.height == 2
 
 
 def test_a_tie_of_the_judge_leaves_nothing_decided(make_annotations: Make) -> None:

@@ -74,11 +74,11 @@ def test_against_counting(make_shifts: Make, triples: list[tuple[str | None, ...
     else:
         assert (direction["estimate"], direction["p_value"]) == (None, None)
         assert direction["reason"]
-    told = [(c, s, e) for c, s, e in triples if c and s and e]
-    if told:
-        excess = sum((s == c) - (e == c) for c, s, e in told) / len(told)
+    reported = [(c, s, e) for c, s, e in triples if c and s and e]
+    if reported:
+        excess = sum((s == c) - (e == c) for c, s, e in reported) / len(reported)
         assert rows["excess_flips"]["estimate"] == pytest.approx(excess)
-        assert rows["excess_flips"]["n"] == len(told)
+        assert rows["excess_flips"]["n"] == len(reported)
 
 
 def test_the_direction_has_the_interval_of_the_share_that_goes_up(make_shifts: Make) -> None:

@@ -191,8 +191,8 @@ def test_weights_undo_the_choice(make_contests: Make) -> None:
     chance = np.where(judge == 1, 0.02, 0.1)
     labelled = random.random(20_000) < chance
     contests = make_contests(
-        {"score": f, "human_score": y if told else None, "label_chance": c, "sample": f"{i:05}"}
-        for i, (f, y, told, c) in enumerate(zip(judge, people, labelled, chance, strict=True))
+        {"score": f, "human_score": y if reported else None, "label_chance": c, "sample": f"{i:05}"}
+        for i, (f, y, reported, c) in enumerate(zip(judge, people, labelled, chance, strict=True))
     )
     found = rows(contests)
     row = found["ppi_win_rate"]

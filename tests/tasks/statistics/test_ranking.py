@@ -149,8 +149,8 @@ def test_below_ten_questions_nobody_is_ranked(
     # All shift alike, so 2 of 2^9 or 2^10 swaps are as far: p below .05 with both.
     frame = study(make_shifts, {"a": [0.0] * clusters, "b": [0.4] * clusters})
     assert {key: row["estimate"] for key, row in rows_of(frame, "tier").items()} == ranked
-    told = [rows_of(frame)[judge]["estimate"] for judge in "ab"]
-    assert told == ([*ranked.values()] or [None, None])
+    reported = [rows_of(frame)[judge]["estimate"] for judge in "ab"]
+    assert reported == ([*ranked.values()] or [None, None])
 
 
 UNSHARED = "shares too few questions with the other judges: fewer than 10"
@@ -185,8 +185,8 @@ def test_a_person_of_few_questions_has_a_rank_and_changes_none(make_shifts: Make
     frame = study(
         make_shifts, {**models, "person": person, "quick": [*short, *[0.0] * 9, *[None] * 3]}
     )
-    told = people(frame, "person", "quick")
-    found = rows_of(frame, tallies=told)
+    reported = people(frame, "person", "quick")
+    found = rows_of(frame, tallies=reported)
     assert {judge: found[judge] for judge in models} == alone
     shared = np.array([*(values[48:] for values in models.values()), person[48:]], float)
     place = rankdata(np.abs(shared.mean(axis=1)))[-1]
@@ -194,7 +194,7 @@ def test_a_person_of_few_questions_has_a_rank_and_changes_none(make_shifts: Make
     assert (row["estimate"], row["n"], row["clusters"], row["dropped"]) == (place, 12, 12, 48)
     assert row["low"] <= place <= row["high"]
     assert (found["quick"]["estimate"], found["quick"]["reason"]) == (None, FEW)
-    letters = rows_of(frame, "tier", told)
+    letters = rows_of(frame, "tier", reported)
     assert [key for key in letters if key.startswith("person")]
     assert {k: v for k, v in letters.items() if v["judge"] in models} == rows_of(
         study(make_shifts, models), "tier"
@@ -259,8 +259,8 @@ def test_who_shares_least_is_left_out(
     assert {found[judge]["reason"] for judge in set(seen) - set(ranked)} <= {UNSHARED}
     spans = [seen[judge] for judge in ranked]
     n = min(last for _, last in spans) - max(first for first, _ in spans)
-    told = [found[judge] for judge in ranked]
-    assert {(row["n"], row["clusters"], row["dropped"]) for row in told} == {(n, n, 32 - n)}
+    reported = [found[judge] for judge in ranked]
+    assert {(row["n"], row["clusters"], row["dropped"]) for row in reported} == {(n, n, 32 - n)}
 
 
 def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> None:

@@ -98,9 +98,11 @@ def test_against_counting(make_vote_log: Make, orders: list[list[str | None]]) -
     if max(c.total() for c in counts) < 2:
         assert stable["estimate"] is asked["estimate"] is None
         return
-    told = [(max(c.values()), c.total(), len(o)) for c, o in zip(counts, orders, strict=True) if c]
-    assert stable["estimate"] == pytest.approx(sum(m / v for m, v, _ in told) / len(told))
-    assert asked["estimate"] == pytest.approx(sum(m / n for m, _, n in told) / len(told))
-    assert (stable["n"], stable["dropped"]) == (len(told), len(orders) - len(told))
+    reported = [
+        (max(c.values()), c.total(), len(o)) for c, o in zip(counts, orders, strict=True) if c
+    ]
+    assert stable["estimate"] == pytest.approx(sum(m / v for m, v, _ in reported) / len(reported))
+    assert asked["estimate"] == pytest.approx(sum(m / n for m, _, n in reported) / len(reported))
+    assert (stable["n"], stable["dropped"]) == (len(reported), len(orders) - len(reported))
     assert asked["estimate"] <= stable["estimate"] + 1e-12
     assert stable["estimate"] >= 1 / 3 - 1e-12

@@ -61,11 +61,11 @@ def test_it_is_the_sham_floor_of_the_replicate(
     found = by_name(make_shifts(rows, kind=kind))
     expected = sham_floor([{**row, "sham": row["replicate"]} for row in rows])
     assert found["replicate_floor"]["estimate"] == expected
-    told = [row for row in rows if None not in row.values()]
+    reported = [row for row in rows if None not in row.values()]
     sensitivity = found["prompt_sensitivity"]
-    assert sensitivity["dropped"] == len(rows) - len(told)
+    assert sensitivity["dropped"] == len(rows) - len(reported)
     floors = [
-        sham_floor([{**row, "sham": row[arm]} for row in told]) if told else None
+        sham_floor([{**row, "sham": row[arm]} for row in reported]) if reported else None
         for arm in ("sham", "replicate")
     ]
     if None in floors:

@@ -64,10 +64,10 @@ def test_a_row_per_pair_and_one_per_group(warehouse: Warehouse, make: Make) -> N
     ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select * from mart.agreement order by judge, other").to_dicts()
-    told = [{k: v for k, v in row.items() if v is not None and k != "study"} for row in found]
+    reported = [{k: v for k, v in row.items() if v is not None and k != "study"} for row in found]
     about = {"dataset": "d", "prompt": "pair_v1", "wave": "", "simulated": True}
     judge = {**about, "judge": "offline/honest"}
-    assert told == [
+    assert reported == [
         {
             **about,
             "judge": "humans",

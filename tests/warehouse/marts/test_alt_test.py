@@ -7,7 +7,7 @@ Make = Callable[..., Saving]
 
 
 def test_a_row_per_judge_and_epsilon(warehouse: Warehouse, make: Make) -> None:
-    told = {
+    reported = {
         "winning_rate": None,
         "passed": None,
         "advantage_probability": None,
@@ -17,7 +17,7 @@ def test_a_row_per_judge_and_epsilon(warehouse: Warehouse, make: Make) -> None:
         "tied": None,
         "reason": "why",
     }
-    rows = [{}, {"epsilon": 0.2, "asked": False, "winning_rate": 1.0}, {"judge": "bee", **told}]
+    rows = [{}, {"epsilon": 0.2, "asked": False, "winning_rate": 1.0}, {"judge": "bee", **reported}]
     warehouse.save([make(AltTests, *rows)], run="r1", study="people")
     found = warehouse.query(
         "select study, judge, metric, epsilon, epsilon_kind, asked, test, winning_rate, passed, "

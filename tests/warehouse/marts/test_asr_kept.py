@@ -29,7 +29,7 @@ def test_means_with_and_without_the_judges_left_out(
     assert (found["dasr"], found["dasr_kept"]) == (None, None)
     assert found["left_out"] == "c (tie rate)"
     each = warehouse.query("select judge, excluded, excluded_for from mart.asr order by judge")
-    # Of a, gap and invalid votes were not measured: with ties in bounds it cannot be told.
+    # The gap and the invalid votes of a were not measured: with ties in bounds it is unknown.
     assert each.rows() == [("a", None, None), ("b", None, None), ("c", True, "tie rate")]
 
 

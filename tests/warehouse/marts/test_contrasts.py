@@ -38,8 +38,8 @@ def test_holm_over_all_pairs_of_one_perturbation(
         "group by all"
     ).rows()
     # Holm of five, by statsmodels; the null does not count
-    told = multipletests([p for p in p_values if p is not None], method="holm")[1].tolist()
-    expected = [*told[:2], None, *told[2:]]
+    reported = multipletests([p for p in p_values if p is not None], method="holm")[1].tolist()
+    expected = [*reported[:2], None, *reported[2:]]
     assert len(found) == 3
     for *_, adjusted in found:
         assert adjusted == [None if p is None else pytest.approx(p) for p in expected]

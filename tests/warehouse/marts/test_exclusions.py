@@ -18,7 +18,7 @@ def test_who_is_left_out_and_why(warehouse: Warehouse, make: Make, concluded: Co
         "select study, judge, excluded, reasons, tie_rate_bound, tie_rate_limit "
         "from mart.exclusions order by judge"
     )
-    # Of bea the other rules cannot be told.
+    # The other rules cannot be computed for bea.
     assert found.rows() == [
         ("quick", "ada", True, "tie rate", 0.85, 0.8),
         ("quick", "bea", None, None, 0.45, 0.8),

@@ -3,8 +3,8 @@ from warehouse.store import Warehouse
 
 def test_a_flipped_pair_has_its_texts_and_replies(judged: Warehouse) -> None:
     (row,) = judged.query("from mart.flipped_pairs").to_dicts()
-    told = {name: row[name] for name in ("control", "sham", "experimental", "perturbation")}
-    assert told == {
+    reported = {name: row[name] for name in ("control", "sham", "experimental", "perturbation")}
+    assert reported == {
         "control": "anchor",
         "sham": "anchor",
         "experimental": "target",

@@ -18,8 +18,8 @@ def test_flips_stand_beside_those_of_the_sham(warehouse: Warehouse, make: Make) 
     ]
     warehouse.save([make(Estimates, *rows)], run="r1", study="quick")
     found = warehouse.query("select * exclude (study, dataset, prompt, wave) from mart.flips")
-    told = {name: value for name, value in found.to_dicts()[0].items() if value is not None}
-    assert told == {
+    reported = {name: value for name, value in found.to_dicts()[0].items() if value is not None}
+    assert reported == {
         "judge": "offline/honest",
         "mode": "balanced",
         "perturbation": "padding",

@@ -125,7 +125,9 @@ def test_the_finding_stands_beside_the_shift(
         ("padding", None, "biased", 0.001, None),
         (None, None, None, None, 0.75),
     ]
-    told = warehouse.query("select subgroup, finding, adjustment from mart.numbers order by all")
+    reported = warehouse.query(
+        "select subgroup, finding, adjustment from mart.numbers order by all"
+    )
     assert ("biased", "Benjamini-Hochberg, the jury's perturbations") in {
-        r[1:] for r in told.rows()
+        r[1:] for r in reported.rows()
     }

@@ -361,7 +361,7 @@ def test_what_a_statistic_declares_stands_beside_its_rows(warehouse: Warehouse, 
     assert of(warehouse, ", ".join(declared), "asr") == [(*declared.values(),)]
 
 
-def test_code_and_prompt_are_told_and_the_seed_of_the_study(
+def test_code_and_prompt_are_reported_and_the_seed_of_the_study(
     warehouse: Warehouse, make: Make
 ) -> None:
     form = PROMPTS["pair_v1"]

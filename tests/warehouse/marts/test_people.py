@@ -81,8 +81,8 @@ def test_a_vote_without_seconds_is_never_too_fast(
     filed = voters_of_file(make_vote_log([*of_ann, *of_eve]))
     stocked.save([Saving(Voters, booth)], run="r1", study="quick")
     stocked.save([Saving(Voters, filed)], run="r1", study="file")
-    told = "select study, judge, votes, too_fast, median_seconds from mart.people order by all"
-    assert stocked.query(told).rows() == [
+    reported = "select study, judge, votes, too_fast, median_seconds from mart.people order by all"
+    assert stocked.query(reported).rows() == [
         ("file", "eve", 2, None, None),
         ("file", "people/ann", 2, None, None),
         ("quick", "people/ann", 2, 1, 1.0),

@@ -55,8 +55,8 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     ]
     rates = warehouse.query("select * from mart.validity where perturbation is null").to_dicts()[0]
     for what, hits in counts.items():
-        told = (rates[f"{what}_rate{end}"] for end in ("", "_low", "_high"))
-        assert tuple(told) == (hits / 20, hits / 40, hits / 10)
+        reported = (rates[f"{what}_rate{end}"] for end in ("", "_low", "_high"))
+        assert tuple(reported) == (hits / 20, hits / 40, hits / 10)
     assert rates["not_needed_rate"] == 1 / 3
 
 

@@ -100,11 +100,13 @@ def test_a_finding_has_what_it_rests_on(
     findings = conclude(estimates).with_columns(reason=pl.coalesce("reason", own))
     monkeypatch.setenv("COLUMNS", width)
     show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path, Study())
-    told = capsys.readouterr().out
-    assert "detects" in told
-    assert "no finding: acme/few (fewer than 10 independent questions)\n" in told
-    assert "shift: acme/m (over the control: few shams)\n" in told
-    assert "Ranks and tiers use the samples that all ranked judges share" in " ".join(told.split())
+    reported = capsys.readouterr().out
+    assert "detects" in reported
+    assert "no finding: acme/few (fewer than 10 independent questions)\n" in reported
+    assert "shift: acme/m (over the control: few shams)\n" in reported
+    assert "Ranks and tiers use the samples that all ranked judges share" in " ".join(
+        reported.split()
+    )
 
 
 def test_a_study_without_results_has_no_table(

@@ -133,9 +133,9 @@ def test_d_is_explained_where_it_is_shown(changes: dict[str, object], *, shown: 
 def test_single_answers_have_no_rates_of_pairs_and_a_unit_only_beside_another(width: int) -> None:
     unknown = {name: None for name in ROW if name.startswith(("asr", "sham_floor", "position"))}
     rated = unknown | {"unit": "share", "statistic": "pass_rate_shift_sham"}
-    told = "\n".join(shown(width, rated))
-    assert not re.search(r"\b(ASR|floor|PC)\b", told)
-    assert "pass rate" not in told
+    reported = "\n".join(shown(width, rated))
+    assert not re.search(r"\b(ASR|floor|PC)\b", reported)
+    assert "pass rate" not in reported
     assert "ASR" not in legend([ROW | rated])
     beside = "\n".join(shown(width, rated, {"judge": "bo"}))
     assert "ASR" in beside
@@ -156,8 +156,8 @@ def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
 def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> None:
     share = {"detected": 0.64, "detected_low": 0.52, "detected_high": 0.76}
     row = {"finding": "detects", "detected_by": "detection_power", "reason": "over the control"}
-    told = " ".join(shown(60, share | row)).replace("\N{NO-BREAK SPACE}", " ")
-    assert "detects (DP .64 [.52, .76]; over the control)" in told
+    reported = " ".join(shown(60, share | row)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "detects (DP .64 [.52, .76]; over the control)" in reported
     # That a judge rewards a flaw rests on its shift, whatever the share is.
     rewarding = " ".join(
         shown(60, share | {"finding": "rewards", "detected_by": "detection_power"})
@@ -221,13 +221,13 @@ def printed(width: int, columns: list[str], *rows: tuple[Any, ...]) -> list[str]
 
 
 def test_texts_are_folded_before_rows_become_records() -> None:
-    columns, row = ["judge", "n", "told"], ("acme/judge-one", 20, "one two three four")
+    columns, row = ["judge", "n", "texts"], ("acme/judge-one", 20, "one two three four")
     assert printed(45, columns, row) == [
-        "judge            n  told",
+        "judge            n  texts",
         "acme/judge-one  20  one two three four",
     ]
     assert printed(30, columns, row) == [
-        "judge            n  told",
+        "judge            n  texts",
         "acme/judge-one  20  one two",
         "                    three four",
     ]
@@ -237,9 +237,9 @@ def test_texts_are_folded_before_rows_become_records() -> None:
 
 
 def test_a_name_is_broken_between_its_parts_and_a_number_keeps_its_sign() -> None:
-    columns = ["judge", "n", "told"]
+    columns = ["judge", "n", "texts"]
     assert printed(26, columns, ("acme/judge-one", 20, "gender_bias -.12")) == [
-        "judge         n told",
+        "judge         n texts",
         "acme/judge-  20 gender_",
         "one             bias -.12",
     ]
@@ -257,8 +257,8 @@ def test_a_long_head_is_broken_after_an_underline() -> None:
 def test_a_cell_is_six_lines_tall_at_most() -> None:
     row = ("ada", "x" * 120)
     # 120 characters in six lines of 20, beside a name of five
-    assert len(printed(26, ["judge", "told"], row)) == 1 + 6
-    assert printed(25, ["judge", "told"], row)[1].split() == ["judge", "ada"]
+    assert len(printed(26, ["judge", "texts"], row)) == 1 + 6
+    assert printed(25, ["judge", "texts"], row)[1].split() == ["judge", "ada"]
 
 
 def test_what_fits_is_known_beforehand() -> None:

@@ -141,7 +141,7 @@ def test_first_rows_without_an_annotator_are_left_out_and_counted(
     path.write_text(json.dumps(rows), encoding="utf-8")
     done = CliRunner().invoke(main, [command, str(path)])
     assert done.exit_code == 0, done.output
-    told = " ".join(done.output.split())
-    assert "AlpacaEval annotations, 5 rows, 3 ratings, judge gpt" in told
-    assert "3 verdicts without an order" in told
-    assert "left out: ratings without the name of a judge or person (2)" in told
+    reported = " ".join(done.output.split())
+    assert "AlpacaEval annotations, 5 rows, 3 ratings, judge gpt" in reported
+    assert "3 verdicts without an order" in reported
+    assert "left out: ratings without the name of a judge or person (2)" in reported

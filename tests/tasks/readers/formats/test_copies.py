@@ -18,7 +18,7 @@ def doctor(path: Path) -> Result:
     return CliRunner().invoke(main, ["doctor", str(path)])
 
 
-def told(path: Path) -> str:
+def reported(path: Path) -> str:
     done = doctor(path)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
@@ -111,13 +111,13 @@ def test_a_copy_is_left_out_and_a_repeat_is_kept(tmp_path: Path, name: str) -> N
     write, file, row, other = CASES[name]
     path = tmp_path / file
     write(path, [row, row | other])
-    once = told(path)
+    once = reported(path)
     assert "copies" not in once
     write(path, [row, row | other, row, row])
-    assert "left out: copies of earlier rows (2)" in told(path)
+    assert "left out: copies of earlier rows (2)" in reported(path)
     # The numbers are those without the copies.
     assert (
-        told(path).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
+        reported(path).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
         == once.split(" - ", 1)[1]
     )
 
@@ -136,12 +136,12 @@ def test_a_copy_in_another_file_of_a_folder_is_left_out(tmp_path: Path, name: st
     folder.mkdir()
     write(folder / "one.jsonl", [row])
     write(folder / "two.jsonl", [row | other])
-    once = told(folder)
+    once = reported(folder)
     assert "copies" not in once
     write(folder / "two.jsonl", [row, row | other, row])
-    assert "left out: copies of earlier rows (2)" in told(folder)
+    assert "left out: copies of earlier rows (2)" in reported(folder)
     assert (
-        told(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
+        reported(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
         == once.split(" - ", 1)[1]
     )
 
@@ -152,12 +152,12 @@ def test_a_file_that_is_a_copy_of_another_is_left_out(tmp_path: Path, name: str)
     folder = tmp_path / "logs"
     folder.mkdir()
     write(folder / file, [row, row | other])
-    once = told(folder)
+    once = reported(folder)
     assert "copies" not in once
     (folder / f"again-{file}").write_bytes((folder / file).read_bytes())
-    assert "left out: copies of earlier rows (2)" in told(folder)
+    assert "left out: copies of earlier rows (2)" in reported(folder)
     assert (
-        told(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
+        reported(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
         == once.split(" - ", 1)[1]
     )
 
@@ -167,8 +167,8 @@ def test_equal_scores_of_judges_named_after_their_files_are_no_copies(tmp_path: 
     folder.mkdir()
     lines(folder / "one.jsonl", [SCORES])
     lines(folder / "two.jsonl", [SCORES])
-    assert "copies" not in told(folder)
-    assert "judges one, two" in told(folder)
+    assert "copies" not in reported(folder)
+    assert "judges one, two" in reported(folder)
 
 
 def test_a_sample_with_two_contents_is_an_error(tmp_path: Path) -> None:
@@ -185,4 +185,4 @@ def test_equal_ratings_without_a_time_or_reply_are_repeats(tmp_path: Path) -> No
     path = tmp_path / "log.jsonl"
     human = {name: PREFERENCE[name] for name in PREFERENCE if name[:4] not in ("raw_", "time")}
     lines(path, [human, human])
-    assert "copies" not in told(path)
+    assert "copies" not in reported(path)

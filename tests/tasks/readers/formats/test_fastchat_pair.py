@@ -49,7 +49,7 @@ def test_copies_of_rows_are_counted(read: Any) -> None:
     log = read([row, row, {**row, "tstamp": 2.5}, row])
     assert dict(log.left_out) == {"copies of earlier rows": 2}
     assert log.votes.group_by("shown_first").len()["len"].to_list() == [2, 2]
-    # Rows with neither a time nor a reply cannot be told from repeats.
+    # Rows with neither a time nor a reply cannot be distinguished from repeats.
     names = [name for name in row if name not in {"tstamp", "g1_judgment", "g2_judgment"}]
     bare = {name: row[name] for name in names}
     log = read([bare, bare])

@@ -68,10 +68,10 @@ def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) 
     again, other = {**row, "tstamp": 2.5}, {**row, "question_id": 82}
     assert read([row, again, row, other, row, other]).ratings["repeat"].to_list() == [0, 1, 0]
     done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
-    told = " ".join(done.output.split())
-    assert "FastChat single grades, 6 rows, 3 ratings" in told
-    assert "left out: copies of earlier rows (3)" in told
-    assert "gpt-4 3 0 7.00" in told
+    reported = " ".join(done.output.split())
+    assert "FastChat single grades, 6 rows, 3 ratings" in reported
+    assert "left out: copies of earlier rows (3)" in reported
+    assert "gpt-4 3 0 7.00" in reported
     # Without a time, a copy is known by its text.
     rows = [{name: each[name] for name in each if name != "tstamp"} for each in (row, row, other)]
     log = read([*rows, {**rows[0], "judgment": "I rate it [[7]]"}])

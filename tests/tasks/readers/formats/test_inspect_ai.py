@@ -221,15 +221,15 @@ def test_a_damaged_archive_is_an_error_that_names_it(tmp_path: Path) -> None:
     members = {f"samples/{each['id']}_epoch_1.json": each for each in samples}
     archive(path, **{"header.json": HEADER, **members})
     whole = path.read_bytes()
-    told = []
+    reported = []
     for start in range(0, len(whole) - 40, len(whole) // 50):
         path.write_bytes(whole[:start] + b"\xff" * 40 + whole[start + 40 :])
         try:
             read_log(path)
         except ValueError as error:
-            told.append(str(error))
-    assert len(told) > 40
-    assert all(each.startswith("sums.eval") for each in told)
+            reported.append(str(error))
+    assert len(reported) > 40
+    assert all(each.startswith("sums.eval") for each in reported)
 
 
 HOSTILE = {
