@@ -16,8 +16,8 @@ from pandera.typing.polars import DataFrame
 
 from booth._ledger import Ledger, open_ledger
 from booth._saving import VoteWriter, save_choices
-from booth._seats import Seat, add_seat, record, seats_of, write_choice, write_look
 from booth._viewing_time import Page, packed, shown, unpacked
+from booth._voters import Seat, add_seat, record, seats_of, write_choice, write_look
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
 from tasks.validation.unknown_names import unknown

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 import polars as pl
 
-from booth._seats import Seat
+from booth._voters import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
 from tasks.kit.code_digest import code_version, user_name

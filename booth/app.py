@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
 from booth._booth import Booth
-from booth._seats import Seat
+from booth._voters import Seat
 from booth.web.markdown import rendered
 from booth.web.pages import Refused, add_guard, add_static, answering, host_of, is_foreign, page
 from tasks.judging.people import CHOSEN, QUESTION

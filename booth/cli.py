@@ -17,7 +17,7 @@ from tasks.kit.command_line import (
     port_option,
     warehouse_option,
 )
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 
 ARMS = click.Choice(["control", "experimental", "sham"])
 FILE = UsablePath(dir_okay=False)
@@ -110,7 +110,7 @@ def booth(
     judges in one table.
     """
     from booth._booth import open_booth
-    from booth._files import export_ballots, import_votes
+    from booth._vote_files import export_ballots, import_votes
     from warehouse.store import Warehouse
 
     path = existing_path(warehouse, study)

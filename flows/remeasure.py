@@ -13,7 +13,7 @@ from flows.results.result_stages import as_tasks
 from flows.results.up_to_date import renew_report
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
-from warehouse.peek import default_path
+from warehouse.path_checks import default_path
 from warehouse.store import Warehouse
 
 

@@ -20,7 +20,7 @@ from flows.serving.server import (
 from flows.studies import STUDIES
 from tasks.kit import user_folder
 from tasks.kit.printable import printable
-from warehouse.peek import VARIABLE, default_path
+from warehouse.path_checks import VARIABLE, default_path
 
 PORT = 4200
 SECONDS_TO_STOP = 40.0

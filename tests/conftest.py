@@ -237,7 +237,7 @@ def kept_reader(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warehouse.store.connect", reader.connect)
-        patch.setattr("warehouse.peek.connect", reader.connect)
+        patch.setattr("warehouse.path_checks.connect", reader.connect)
         patch.setattr(duckdb, "connect", reader.connect_directly)
         patch.setattr(subprocess.Popen, "_execute_child", started)
         yield

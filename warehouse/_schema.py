@@ -13,7 +13,7 @@ from warehouse._ddl import (
     shadowing_definitions,
 )
 from warehouse._saving import WarehouseError
-from warehouse.peek import VARIABLE
+from warehouse.path_checks import VARIABLE
 
 VERSION = 46
 """Increased with each file in ``migrations/``, which is named after the resulting version."""

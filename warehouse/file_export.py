@@ -9,7 +9,7 @@ from typing import NamedTuple
 import duckdb
 
 from warehouse._saving import WarehouseError
-from warehouse.peek import is_of_another_kind
+from warehouse.path_checks import is_of_another_kind
 
 FORMULA = r"^[=+\-@\t\r'']"
 """How a cell begins that spreadsheets would compute, or that must be distinguished from one that is

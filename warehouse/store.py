@@ -31,7 +31,13 @@ from warehouse._saving import (
 )
 from warehouse._schema import VERSION, build, is_current
 from warehouse.file_export import Copy, copy_file, log_of, require_target, write_copy
-from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
+from warehouse.path_checks import (
+    DEFAULT,
+    VARIABLE,
+    default_path,
+    is_of_another_kind,
+    require_folder,
+)
 
 __all__ = [
     "VERSION",

@@ -7,7 +7,7 @@ import click
 
 from tasks.evidence.browse_address import HOST, address_of
 from tasks.kit.command_line import errors_in_a_line, warehouse_option
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 
 PATIENCE_SECONDS = 30.0
 """How long a page waits for a warehouse that a run is writing."""

@@ -34,7 +34,7 @@ from warehouse.evidence.comparisons import (
     unmeasured_waves,
 )
 from warehouse.evidence.selection import NAMED
-from warehouse.peek import option_for
+from warehouse.path_checks import option_for
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
 
 TEXTS = (*NAMED, "category", "sample", "search")

@@ -25,7 +25,7 @@ from tasks.kit.command_line import given_options
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
-from warehouse.peek import completed_run, default_path, studies_in
+from warehouse.path_checks import completed_run, default_path, studies_in
 
 QUIET = {
     # The terminal shows our own table and progress bars; the log is in the Prefect UI.

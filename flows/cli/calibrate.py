@@ -17,8 +17,8 @@ from flows.results.calibration import (
 )
 from flows.studies.calibration import Calibration, make_calibration
 from tasks.kit.command_line import given_options
-from tasks.logs.reading import read_log
-from tasks.logs.recognised import recognised_lines
+from tasks.logs.log_description import recognised_lines
+from tasks.logs.log_reader import read_log
 from tasks.progress import current_status, step
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels

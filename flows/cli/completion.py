@@ -28,7 +28,7 @@ def complete_from(module: str, catalogue: str) -> Complete:
 
 def complete_studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Return the studies that begin so, bundled ones, the user's own and audited ones."""
-    from warehouse.peek import studies_in
+    from warehouse.path_checks import studies_in
 
     listed = complete_from("flows.studies", "STUDIES")(context, parameter, begun)
     saved = studies_in(_warehouse(context), audited=True)
@@ -40,7 +40,7 @@ def complete_results(context: click.Context, _: click.Parameter, begun: str) -> 
 
     Calibrations are among them where the command takes them.
     """
-    from warehouse.peek import measured_in
+    from warehouse.path_checks import measured_in
 
     calibrations = context.info_name in {"report", "show", "export"}
     found = measured_in(_warehouse(context), calibrations=calibrations)
@@ -49,7 +49,7 @@ def complete_results(context: click.Context, _: click.Parameter, begun: str) -> 
 
 def complete_source(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the audited studies that begin so; if there is none, files."""
-    from warehouse.peek import studies_in
+    from warehouse.path_checks import studies_in
 
     saved = studies_in(_warehouse(context), audited=True)
     found = [CompletionItem(name) for name in saved if begun and name.startswith(begun)]
@@ -58,7 +58,7 @@ def complete_source(context: click.Context, _: click.Parameter, begun: str) -> l
 
 def complete_judges(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Return the judges of the study that begin so; all if the study has no results."""
-    from warehouse.peek import judges_in
+    from warehouse.path_checks import judges_in
 
     saved = judges_in(_warehouse(context), _study(context))
     every = complete_from("tasks.providers", "JUDGES")
@@ -68,7 +68,7 @@ def complete_judges(context: click.Context, parameter: click.Parameter, begun: s
 
 def complete_waves(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
     """Return the waves that begin so, of which the study has results."""
-    from warehouse.peek import waves_in
+    from warehouse.path_checks import waves_in
 
     found = waves_in(_warehouse(context), _study(context))
     return [wave for wave in found if wave.startswith(begun)]
@@ -77,7 +77,7 @@ def complete_waves(context: click.Context, _: click.Parameter, begun: str) -> li
 def complete_values(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
     """Return the parameters of the question of ``--ask``, or of all, with a value: ``days=30``."""
     from flows.cli.questions import questions
-    from warehouse.peek import studies_in
+    from warehouse.path_checks import studies_in
 
     ask = context.params.get("ask")
     known = [each.parameters for name, each in questions().items() if ask in (None, name)]
@@ -94,7 +94,7 @@ def complete_values(context: click.Context, _: click.Parameter, begun: str) -> l
 
 
 def _warehouse(context: click.Context) -> Path:
-    from warehouse.peek import default_path
+    from warehouse.path_checks import default_path
 
     return context.params.get("warehouse") or default_path()
 

@@ -304,7 +304,7 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
         from flows.results.up_to_date import renew_report
-        from warehouse.peek import default_path
+        from warehouse.path_checks import default_path
         from warehouse.store import Warehouse
 
         done = remeasure_study(study, warehouse, **options)

@@ -29,14 +29,22 @@ from flows.results.study_results import results_in_log
 from flows.running.run_row import CODE_VERSION
 from flows.studies.calibration import Calibration, make_calibration
 from schemas.results import Estimates
-from tasks.agreement.kinds import Declared
+from tasks.agreement.label_kinds import Declared
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.printable import several
-from tasks.logs.declared import with_declared
+from tasks.logs.declared_ratings import with_declared
 from tasks.logs.labels import labels_of_log
-from tasks.logs.reading import (
+from tasks.logs.log_description import (
+    counts_of,
+    limits_of,
+    missing_of,
+    recognised_line,
+    recognised_lines,
+    with_intervals,
+)
+from tasks.logs.log_reader import (
     KNOWN,
     MANY,
     Log,
@@ -45,14 +53,6 @@ from tasks.logs.reading import (
     log_of_votes,
     people_in,
     read_log,
-)
-from tasks.logs.recognised import (
-    counts_of,
-    limits_of,
-    missing_of,
-    recognised_line,
-    recognised_lines,
-    with_intervals,
 )
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described

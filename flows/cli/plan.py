@@ -61,7 +61,7 @@ from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, open_notes, open_questions
 from tasks.validation.unknown_names import unknown
-from warehouse.peek import default_path, studies_in
+from warehouse.path_checks import default_path, studies_in
 from warehouse.store import Saving, Warehouse
 
 ENOUGH_REPLIES = 20

@@ -37,7 +37,7 @@ from tasks.kit.printable import several
 from tasks.reporting.wording import count, shorten
 from warehouse.atomic_files import write_private
 from warehouse.descriptions import grains
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 from warehouse.store import StatementError, Warehouse, WarehouseError
 
 SHOWN = 200

@@ -12,13 +12,13 @@ from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
 from schemas.judging import VALID
 from schemas.results import Annotations
-from tasks.agreement.kinds import Declared
-from tasks.agreement.sources import (
+from tasks.agreement.declared_labels import (
     described,
     readable_labels,
     report_unknown_items,
     require_same_form,
 )
+from tasks.agreement.label_kinds import Declared
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, items_of, require_two_names
@@ -27,7 +27,7 @@ from tasks.counting.positions import PLACES
 from tasks.kit.printable import several
 from tasks.logs.items import CATEGORY
 from tasks.logs.labels import labels_of_log, labels_with_file, why_not_comparable
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
@@ -35,7 +35,7 @@ from tasks.readers.formats import texts_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import JUDGES, read_labels
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
-from warehouse.peek import require_file
+from warehouse.path_checks import require_file
 from warehouse.store import Warehouse
 
 VOTERS = """

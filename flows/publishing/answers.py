@@ -28,7 +28,7 @@ from tasks.reporting.calibration_report import tested
 from tasks.reporting.rows import Judged
 from tasks.reporting.wording import clean, interval, marked, number, shorten
 from tasks.results import Conclusions
-from warehouse.peek import option_for
+from warehouse.path_checks import option_for
 
 LONGEST_DESCRIPTION = 300
 FINDINGS = ("judge", "perturbation", "shift", "over control", "finding")

@@ -14,7 +14,7 @@ from tasks.evidence.unmeasured_waves import votes_alone
 from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown
 from warehouse.evidence.comparisons import names_of, samples_like, studies_of, unmeasured_waves
 from warehouse.evidence.selection import OF_LABELS, UNREAD, conditions
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 from warehouse.store import Warehouse
 
 KEY = (*JUDGE, "mode", "perturbation", "sample", "criterion", "repeat")

@@ -10,7 +10,7 @@ from schemas.runs import Runs
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 from warehouse.store import Warehouse
 
 OF_STUDY = "study = getvariable('study')"

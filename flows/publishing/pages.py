@@ -30,7 +30,7 @@ from tasks.results import CONCLUDED, Conclusions
 from tasks.statistics import dasr_posterior
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.atomic_files import write_private
-from warehouse.peek import studies_in
+from warehouse.path_checks import studies_in
 from warehouse.store import Warehouse
 
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400

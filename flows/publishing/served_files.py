@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from flows.publishing.report_files import other_report
 from flows.serving.access import own_server
-from warehouse.peek import DEFAULT
+from warehouse.path_checks import DEFAULT
 
 ROOT = "/reports/"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}\.html|pictures/[0-9a-f-]{36}/[a-z0-9_-]{1,80}\.svg")

@@ -23,7 +23,12 @@ from schemas.calibration import (
 )
 from schemas.results import Annotations, Estimates
 from tasks.agreement.compare import ComparisonWithPeople, Options, compare
-from tasks.agreement.sources import by_criterion, require_grades, require_positive, suitable_metrics
+from tasks.agreement.declared_labels import (
+    by_criterion,
+    require_grades,
+    require_positive,
+    suitable_metrics,
+)
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
     Terms,

@@ -25,7 +25,7 @@ from tasks.reporting.wording import listing
 from tasks.results import Conclusions, ResultSteps, counted_votes
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.evidence.people import pairs_of
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 from warehouse.store import Saving, Warehouse
 
 LAST = """

@@ -14,7 +14,7 @@ from schemas.judging import VoteLog
 from schemas.keys import content_key, file_digest
 from tasks.kit.code_digest import code_digest
 from tasks.readers.bounded import without_gz
-from warehouse.peek import require_folder
+from warehouse.path_checks import require_folder
 from warehouse.store import Saving, Warehouse
 
 

@@ -14,7 +14,7 @@ from schemas.conclusions import ReplyChanges, Voters
 from schemas.frame import Frame
 from schemas.judging import Pairs, VoteLog
 from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.logs.reading import Log
+from tasks.logs.log_reader import Log
 from tasks.logs.results import results_of_log
 from tasks.progress import step
 from tasks.results import (

@@ -9,7 +9,7 @@ from flows.running.gaps import SAVED_AT
 from flows.running.run_row import one_line, row_without_calls
 from flows.studies import Study
 from tasks.kit.printable import several
-from warehouse.peek import CompletedRun
+from warehouse.path_checks import CompletedRun
 from warehouse.store import Warehouse
 
 OUTDATED = """

@@ -16,7 +16,7 @@ from flows.studies import STUDIES, Study
 from schemas.keys import content_key
 from tasks.datasets import DATASETS
 from tasks.kit import user_folder
-from warehouse.peek import default_path
+from warehouse.path_checks import default_path
 from warehouse.store import Warehouse
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from prefect.runtime import flow_run as this_run
 from pydantic import BaseModel
 
 from flows.studies import Study
-from warehouse.peek import default_path
+from warehouse.path_checks import default_path
 
 OURS = "voirdire"
 LABELS = ("kind:", "study:", "warehouse:")

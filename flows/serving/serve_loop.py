@@ -32,7 +32,7 @@ from flows.serving.prefect_reporting import report_killed_runs
 from flows.serving.run_labels import tags_of
 from flows.studies import STUDIES, Study, StudyFile
 from tasks.providers import JUDGES, provider_of
-from warehouse.peek import default_path
+from warehouse.path_checks import default_path
 from warehouse.store import Warehouse, WarehouseError
 
 TOOLS: dict[Flow[..., object], str] = {

@@ -11,7 +11,7 @@ from flows.studies import Parameters
 from flows.studies.study import SUFFIX
 from schemas.keys import EpsilonKind, ShareInterval, Test, content_key, file_digest
 from tasks.agreement.compare import Options
-from tasks.agreement.kinds import Declared, scale_of
+from tasks.agreement.label_kinds import Declared, scale_of
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric

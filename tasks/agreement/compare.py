@@ -12,7 +12,7 @@ from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgree
 from schemas.curation import VERDICTS
 from schemas.frame import Row
 from tasks.agreement.corrected_means import corrected_means
-from tasks.agreement.kinds import AS_GIVEN, FAIL, HAS, LACKS, PASS, Declared
+from tasks.agreement.label_kinds import AS_GIVEN, FAIL, HAS, LACKS, PASS, Declared
 from tasks.agreement.measures import (
     COEFFICIENTS,
     MOST_GRADES,
@@ -25,7 +25,7 @@ from tasks.agreement.measures import (
     measure,
     without_interval,
 )
-from tasks.agreement.paired import Paired, Unusual, pair_labels
+from tasks.agreement.paired_labels import Paired, Unusual, pair_labels
 from tasks.calibration.label_values import Labelled
 from tasks.conclusions.rules import (
     INCONCLUSIVE,
@@ -47,7 +47,7 @@ from tasks.inference.intervals import (
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
-from tasks.pointwise.rated import OFF_SCALE, is_on_scale
+from tasks.pointwise.rated_items import OFF_SCALE, is_on_scale
 from tasks.readers.label_table import SLICE
 
 JUDGE = ("judge", "prompt", "wave", "simulated")

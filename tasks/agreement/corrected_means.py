@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from schemas.frame import Row
-from tasks.agreement.kinds import ScaleKind
+from tasks.agreement.label_kinds import ScaleKind
 from tasks.agreement.measures import without_interval
 from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates

@@ -16,7 +16,7 @@ from tasks.agreement.coefficients import (
     quadratic_kappa,
     spearman,
 )
-from tasks.agreement.kinds import FAIL, PASS, ScaleKind
+from tasks.agreement.label_kinds import FAIL, PASS, ScaleKind
 from tasks.gates.more_questions import more_questions
 from tasks.inference.cluster_sums import Sums, combined, numbered
 from tasks.inference.intervals import (

@@ -5,10 +5,10 @@ import polars as pl
 
 from schemas.keys import CELL, JUDGE, SERIES
 from tasks.counting.cells import UNEQUAL, planned
+from tasks.counting.missing_reasons import explained
 from tasks.counting.positions import ORDERS, PLACES, VOTES, lead_and_votes
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
-from tasks.counting.reasons import explained
 from tasks.counting.verdicts import symmetric
 from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of

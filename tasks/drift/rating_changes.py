@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 
 from schemas.keys import CELL, SERIES
-from tasks.counting.reasons import explained
+from tasks.counting.missing_reasons import explained
 from tasks.drift.changes import by_mcnemar, contrast
 from tasks.kit.defaults import limits
-from tasks.pointwise.rated import TARGET, on_scale, rated, things
+from tasks.pointwise.rated_items import TARGET, on_scale, rated, things
 from tasks.pointwise.shifts import arms_beside
 
 RATED = ("rating_drift", "rating_shift_drift")

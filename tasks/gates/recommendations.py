@@ -16,7 +16,7 @@ from tasks.gates.consequences import (
     UNDECIDED,
     weight,
 )
-from tasks.gates.words import SUBJECTS, subject
+from tasks.gates.explanations import SUBJECTS, subject
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 

@@ -32,8 +32,8 @@ from tasks.conclusions.rules import (
 from tasks.counting.annotations import HUMANS
 from tasks.gates.consequences import NOT_MEASURED, consequence, is_unexplained_drift
 from tasks.gates.drift_gates import drift_gates
+from tasks.gates.explanations import LOST, reason, share_name, words
 from tasks.gates.more_questions import more_questions
-from tasks.gates.words import LOST, reason, share_name, words
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS

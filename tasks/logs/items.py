@@ -8,9 +8,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
-from tasks.agreement.sources import described
+from tasks.agreement.declared_labels import described
 from tasks.calibration.label_values import Labelled
-from tasks.logs.reading import Log
+from tasks.logs.log_reader import Log
 from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 
 CATEGORY = "category"

@@ -11,8 +11,8 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.agreement.kinds import AS_GIVEN, Declared
-from tasks.agreement.sources import report_unknown_items
+from tasks.agreement.declared_labels import report_unknown_items
+from tasks.agreement.label_kinds import AS_GIVEN, Declared
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import (
@@ -22,10 +22,10 @@ from tasks.calibration.label_values import (
     why_unreadable,
 )
 from tasks.kit.printable import several
-from tasks.logs.declared import RATER, repeats_as_declared
+from tasks.logs.declared_ratings import RATER, repeats_as_declared
 from tasks.logs.items import NAME, slices_of, with_items
+from tasks.logs.log_reader import Log
 from tasks.logs.ratings import annotations_of, means_of
-from tasks.logs.reading import Log
 from tasks.logs.unreadable import unread_items
 from tasks.readers.labels import read_labels
 

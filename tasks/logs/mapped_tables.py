@@ -7,6 +7,7 @@ import polars as pl
 
 from schemas.judging import CHOICES
 from tasks.calibration.rated_labels import PEOPLE
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import (
     NO_NUMBER,
     NO_ORDER,
@@ -15,7 +16,6 @@ from tasks.readers.expressions import (
     as_text,
     why_no_number,
 )
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, texts_of, with_texts
 from tasks.readers.label_table import CHANCE, probabilities
 

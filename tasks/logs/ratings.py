@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
-from tasks.agreement.kinds import FAIL, PASS
+from tasks.agreement.label_kinds import FAIL, PASS
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.label_values import are_whole, nearest_whole
 from tasks.counting.positions import BY_PLACE

@@ -14,14 +14,14 @@ from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies, VoteLog
 from schemas.results import Annotations, Estimates
 from tasks.aggregate import count_coded, measure_all
-from tasks.agreement.paired import pair_labels
+from tasks.agreement.paired_labels import pair_labels
 from tasks.annotate import annotate
 from tasks.counting.contests import match_models
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.items import NAME
 from tasks.logs.labels import labels_of_both
+from tasks.logs.log_reader import Log, is_long
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
-from tasks.logs.reading import Log, is_long
 from tasks.results import Results, ResultSteps, results_of
 from tasks.statistics import STATISTICS, with_floors
 from tasks.statistics.rating_agreement import frame_of, rows_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tasks.agreement.kinds import unreadable_labels
+from tasks.agreement.label_kinds import unreadable_labels
 from tasks.calibration.label_values import TIED, as_json, unreadable
 from tasks.logs.ratings import whole_number
 

@@ -7,7 +7,7 @@ from schemas.calibration import Ratings
 from schemas.conclusions import Rankings
 from schemas.keys import CELL
 from schemas.results import Estimates
-from tasks.pointwise.rated import PAIRS, quantities
+from tasks.pointwise.rated_items import PAIRS, quantities
 
 
 def rankings(

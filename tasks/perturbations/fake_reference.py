@@ -5,7 +5,7 @@ from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import additive
 from tasks.rewriting.phrases import PRESSES, SURNAMES, TITLES
 from tasks.rewriting.shams import closing, note
-from tasks.rewriting.words import topic_of
+from tasks.rewriting.text_splitting import topic_of
 
 MOST_ENTRIES = 3
 FIRST_YEAR, LAST_YEAR = 1987, 2021

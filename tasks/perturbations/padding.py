@@ -5,7 +5,7 @@ from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import additive
 from tasks.rewriting.phrases import PADDING_LEADS
 from tasks.rewriting.sentences import led
-from tasks.rewriting.words import plain, sentences, words
+from tasks.rewriting.text_splitting import plain, sentences, words
 
 LONGEST = 2.0
 FEWEST_WORDS = 4

@@ -7,7 +7,7 @@ from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import same_words
 from tasks.rewriting.phrases import COMMON
 from tasks.rewriting.shams import respace, ruled
-from tasks.rewriting.words import sentences
+from tasks.rewriting.text_splitting import sentences
 
 EMOJI = ("✨", "💡", "🌟", "📌", "🔍", "✅", "📘", "🎯", "🚀", "🧩", "🌱", "🔑")
 BOLD_SENTENCE = 2

@@ -8,7 +8,7 @@ from tasks.inference.cluster_sums import PART, join_cells
 from tasks.inference.intervals import LEVEL, tango
 from tasks.inference.linearised_errors import over
 from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
-from tasks.pointwise.rated import TARGET, on_scale, quantities, rated, things
+from tasks.pointwise.rated_items import TARGET, on_scale, quantities, rated, things
 
 PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
 NATURAL = (*JUDGE, "subgroup", "sample")
@@ -30,7 +30,7 @@ def rating_shifts(ratings: pl.DataFrame) -> pl.DataFrame:
         each arm ``ARM_score`` (mean of its valid ratings on a scale from 0 to 1), ``ARM_passed``
         (share of passes), ``ARM_square`` (mean square, in points), ``ARM_points`` (mean in points),
         ``ARM_votes`` and ``ARM_readable``; ``has_sham``; ``quantity``, equal for prompts whose
-        ratings measure the same (:func:`tasks.pointwise.rated.quantities`).
+        ratings measure the same (:func:`tasks.pointwise.rated_items.quantities`).
     """
     if not (ratings["arm"] == "experimental").any():
         return ratings.clear()
@@ -40,7 +40,7 @@ def rating_shifts(ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def arms_beside(found: pl.DataFrame) -> pl.DataFrame:
-    """Join the arms of rated answers (:func:`tasks.pointwise.rated.things`)."""
+    """Join the arms of rated answers (:func:`tasks.pointwise.rated_items.things`)."""
     arm = pl.col("arm").cast(pl.String)
     wide = found.with_columns(points="score", score=on_scale("score"))
     columns = (*NUMBERS, "points")

@@ -25,7 +25,7 @@ from tasks.judging.rating_parser import (
 )
 from tasks.judging.turns import TURN_PLACES
 from tasks.judging.verdict_parser import VERDICTS, parse, parse_json
-from tasks.prompting.places import filled, places_in, require_places
+from tasks.prompting.placeholders import filled, places_in, require_places
 from tasks.prompting.variants import Variant, require_rewording
 
 MARK_DIGITS = 12

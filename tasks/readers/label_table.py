@@ -23,8 +23,8 @@ from tasks.readers.bounded import (
     with_columns,
     without_gz,
 )
+from tasks.readers.duckdb_reader import opened
 from tasks.readers.expressions import refuse_decimal_commas
-from tasks.readers.fields import opened
 from tasks.readers.labels import COLUMNS, LARGEST, MOST, labels_as_json, read_labels
 from tasks.readers.parquet import parquet_frame
 from tasks.validation.unknown_names import nearest

@@ -10,9 +10,9 @@ import polars as pl
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import DETECTED, GATES
 from tasks.gates.consequences import CARE, CORE, STATED
+from tasks.gates.explanations import after_change
 from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
-from tasks.gates.words import after_change
 from tasks.kit.defaults import DETECTS_AT, POWER, TARGET_HALF_WIDTH, Thresholds
 from tasks.reporting.summary import is_person
 from tasks.reporting.wording import (

@@ -10,7 +10,7 @@ import polars as pl
 from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.frame import Row
 from tasks.agreement.compare import MOST_LISTED, ComparisonWithPeople
-from tasks.agreement.kinds import HAS, LACKS
+from tasks.agreement.label_kinds import HAS, LACKS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from tasks.rewriting.plain_content import canonical, features
-from tasks.rewriting.words import plain, words
+from tasks.rewriting.text_splitting import plain, words
 
 WORDS_KEPT = 0.70
 SHORTEST = 0.80

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tasks.kit.random_numbers import pick, shuffle
 from tasks.rewriting.phrases import LINKING, NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
 from tasks.rewriting.sentences import led
-from tasks.rewriting.words import spans, words
+from tasks.rewriting.text_splitting import spans, words
 
 MOST_LEADS = 2
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tasks.rewriting.phrases import NEUTRAL, NEUTRAL_LEADS, NOTE_HEAD, PADDING_LEADS, SWAPS
-from tasks.rewriting.words import (
+from tasks.rewriting.text_splitting import (
     EMOJI,
     FENCE,
     IMAGE,

@@ -6,7 +6,7 @@ from tasks.rewriting.checks import SHAM_TOLERANCE, sham_failure
 from tasks.rewriting.paraphrase import reworded
 from tasks.rewriting.plain_content import canonical
 from tasks.rewriting.sentences import SHORTEST, extended, noted
-from tasks.rewriting.words import spans, topic_of
+from tasks.rewriting.text_splitting import spans, topic_of
 
 SHORTEST_RULE = 3
 """Longest run of dashes that is not yet written as a horizontal rule."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from tasks.judging.rating_parser import Grading, Scale, Value
 from tasks.kit.random_numbers import normal, pick, uniform
-from tasks.rewriting.words import words
+from tasks.rewriting.text_splitting import words
 from tasks.simulation.judge import MALFORMED_RATINGS, WHO, latent_quality, prompt_digest, worded
 from tasks.simulation.traits import Traits
 

@@ -21,7 +21,7 @@ from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.prompting.prompt import MARK_DIGITS
 from tasks.providers import Judge
 from tasks.rewriting.plain_content import CACHED_CHARACTERS, canonical, features
-from tasks.rewriting.words import plain, sentences, words
+from tasks.rewriting.text_splitting import plain, sentences, words
 from tasks.simulation.traits import Feature, Traits
 
 if TYPE_CHECKING:

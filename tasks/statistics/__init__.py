@@ -113,7 +113,7 @@ class Statistic:
         A function that draws anything but bootstrap bounds writes the column ``seed`` itself.
         Floors that depend on other rows of the cell are left open (:func:`with_floors`).
         """
-        from tasks.counting.reasons import explained
+        from tasks.counting.missing_reasons import explained
 
         # Only pointwise studies, and logs of ratings, have any.
         known = {"ratings": Ratings.empty(), **frames}

@@ -26,7 +26,7 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
-from tasks.counting.reasons import ALL_TIED, NO_LABELS_OF_BOTH
+from tasks.counting.missing_reasons import ALL_TIED, NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 

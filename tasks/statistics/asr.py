@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import shares, with_votes_of
-from tasks.counting.reasons import CHANGEABLE
+from tasks.counting.missing_reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import Rows, statistic

@@ -7,7 +7,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
 from tasks.counting.arms import ARMS, arms_beside
 from tasks.counting.cells import differences, portions, shares
-from tasks.counting.reasons import CHANGEABLE
+from tasks.counting.missing_reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.bootstrap import BOOT
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells

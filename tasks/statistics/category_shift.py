@@ -11,8 +11,8 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.counting.primary_endpoint import base_value
-from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Floats, Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough

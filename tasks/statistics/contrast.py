@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import planned
-from tasks.counting.reasons import CHANGEABLE, NO_SHIFT, NO_SHIFT_OVER_SHAM
+from tasks.counting.missing_reasons import CHANGEABLE, NO_SHIFT, NO_SHIFT_OVER_SHAM
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance

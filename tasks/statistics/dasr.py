@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import even, ratios, weighted_shares
-from tasks.counting.reasons import CHANGEABLE_IN_ALL_ARMS
+from tasks.counting.missing_reasons import CHANGEABLE_IN_ALL_ARMS
 from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import Rows, statistic

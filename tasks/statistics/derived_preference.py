@@ -7,7 +7,7 @@ from schemas.calibration import Ratings
 from schemas.keys import JUDGE
 from tasks.counting.cells import means
 from tasks.kit.defaults import limits
-from tasks.pointwise.rated import rated, things
+from tasks.pointwise.rated_items import rated, things
 from tasks.statistics import Rows, statistic
 
 SAMPLE = [*JUDGE, "subgroup", "sample"]

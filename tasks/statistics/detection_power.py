@@ -10,8 +10,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
+from tasks.counting.missing_reasons import CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
 from tasks.counting.primary_endpoint import base_value
-from tasks.counting.reasons import CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, Sums, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed

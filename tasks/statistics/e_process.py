@@ -6,8 +6,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.counting.question_order import LARGEST, evidence, in_turn, own_columns
-from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.intervals import EMPTY
 from tasks.kit.defaults import ALPHA
 from tasks.statistics import Rows, statistic

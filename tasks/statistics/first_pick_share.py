@@ -11,8 +11,8 @@ from schemas.judging import Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, rescaled, weighted_shares
+from tasks.counting.missing_reasons import NO_SLOT_PREFERRED
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
-from tasks.counting.reasons import NO_SLOT_PREFERRED
 from tasks.inference.cluster_sums import Groups, join_cells
 from tasks.inference.intervals import LEVEL, SINGLE, arrays, clopper_pearson
 from tasks.inference.permutation import sign_test

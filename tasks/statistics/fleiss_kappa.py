@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import ONE_LABEL, Asked, Block, CountColumns, measured, over, some
-from tasks.counting.reasons import NO_LABELS_OF_TWO
+from tasks.counting.missing_reasons import NO_LABELS_OF_TWO
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 

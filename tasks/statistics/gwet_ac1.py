@@ -20,7 +20,7 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
-from tasks.counting.reasons import NO_LABELS_OF_BOTH
+from tasks.counting.missing_reasons import NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 

@@ -13,7 +13,7 @@ from schemas.keys import CONDITIONS, PANEL
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
-from tasks.counting.reasons import CHANGEABLE, CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
+from tasks.counting.missing_reasons import CHANGEABLE, CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
 from tasks.counting.verdicts import may_win, symmetric, wins
 from tasks.inference.bootstrap import (
     BOOT,

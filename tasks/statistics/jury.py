@@ -14,7 +14,7 @@ from schemas.results import Estimates
 from tasks.agreement.coefficients import Coefficient
 from tasks.counting.arms import ARMS
 from tasks.counting.cells import planned
-from tasks.counting.reasons import NO_SHIFT
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.inference.cluster_sums import Floats
 from tasks.panels.error_correlation import correlation, products, size_rows

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from tasks.counting.cells import shares
+from tasks.counting.missing_reasons import NO_SCORES_OF_MEMBERS
 from tasks.counting.positions import ORDERS
-from tasks.counting.reasons import NO_SCORES_OF_MEMBERS
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.panels.panels import ALL, ITEM, jurors
 from tasks.statistics import Rows, statistic

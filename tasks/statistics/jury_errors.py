@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
-from tasks.counting.reasons import NO_SCORES_OF_MEMBERS
+from tasks.counting.missing_reasons import NO_SCORES_OF_MEMBERS
 from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, ITEM, JURY, jurors
 from tasks.statistics import Rows, statistic

@@ -17,7 +17,7 @@ from tasks.counting.annotations import (
     over,
     some,
 )
-from tasks.counting.reasons import NO_LABELS_OF_TWO
+from tasks.counting.missing_reasons import NO_LABELS_OF_TWO
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 

@@ -8,8 +8,8 @@ from schemas.frame import Row
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import sides
+from tasks.counting.missing_reasons import NO_CONTEST
 from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
-from tasks.counting.reasons import NO_CONTEST
 from tasks.inference.cluster_sums import PART, Floats
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.logistic import TIES, CountedItems, fit, logit_row, rate_row, refits

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import means
-from tasks.counting.reasons import NO_RATING
-from tasks.pointwise.rated import control_things, in_points, on_scale
+from tasks.counting.missing_reasons import NO_RATING
+from tasks.pointwise.rated_items import control_things, in_points, on_scale
 from tasks.statistics import Rows, statistic
 
 
@@ -58,7 +58,7 @@ def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
 def means_and_pass_rates(found: pl.DataFrame, mean: str, pass_rate: str) -> Rows:
     """Return the rows ``mean``, in points, and ``pass_rate`` of rated answers.
 
-    They are those of :func:`tasks.pointwise.rated.things`.
+    They are those of :func:`tasks.pointwise.rated_items.things`.
     """
     if found.is_empty():
         return []

@@ -4,7 +4,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from tasks.pointwise.rated import control_things
+from tasks.pointwise.rated_items import control_things
 from tasks.statistics import Rows, statistic
 from tasks.statistics.mean_rating import means_and_pass_rates
 

@@ -4,7 +4,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.arms import mean_shift
-from tasks.counting.reasons import NO_SHIFT_OVER_SHAM
+from tasks.counting.missing_reasons import NO_SHIFT_OVER_SHAM
 from tasks.counting.verdicts import with_sham
 from tasks.statistics import Rows, statistic
 

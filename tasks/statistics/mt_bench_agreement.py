@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import HUMANS, TIE, Asked, Block, CountColumns, measured, over
-from tasks.counting.reasons import ALL_TIED, NO_LABELS_OF_BOTH
+from tasks.counting.missing_reasons import ALL_TIED, NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 from tasks.statistics.noise_ceiling import among, between

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import portions
-from tasks.counting.reasons import NO_RATING
-from tasks.pointwise.rated import CONTROL, rated
+from tasks.counting.missing_reasons import NO_RATING
+from tasks.pointwise.rated_items import CONTROL, rated
 from tasks.statistics import Rows, statistic
 
 TENTH = 0.1

@@ -22,8 +22,8 @@ from tasks.counting.annotations import (
     estimates,
     sums_of,
 )
+from tasks.counting.missing_reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.counting.positions import VERDICTS
-from tasks.counting.reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 

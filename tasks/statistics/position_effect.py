@@ -7,9 +7,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
+from tasks.counting.missing_reasons import NO_SLOT_PREFERRED
 from tasks.counting.order_halves import one_order_effect, only_order, without_biased_orders
 from tasks.counting.positions import arm_groups, first_matches, matches
-from tasks.counting.reasons import NO_SLOT_PREFERRED
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, Sums
 from tasks.inference.delta_method import METHOD

@@ -12,7 +12,7 @@ from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
-from tasks.counting.reasons import NO_SHIFT
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL

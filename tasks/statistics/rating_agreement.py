@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.agreement.measures import PairedLabels, beyond_chance
-from tasks.agreement.paired import Paired, pair_labels
+from tasks.agreement.paired_labels import Paired, pair_labels
 from tasks.calibration.rated_labels import labels_of_ratings
 from tasks.statistics import Rows, statistic
 

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from tasks.counting.cells import differences
 from tasks.inference.delta_method import linearised, summed
-from tasks.pointwise.rated import (
+from tasks.pointwise.rated_items import (
     OFF_SCALE,
     control_things,
     differences_in_unit,

@@ -8,7 +8,7 @@ from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
-from tasks.pointwise.rated import differences_in_unit
+from tasks.pointwise.rated_items import differences_in_unit
 from tasks.pointwise.shifts import rating_shifts, with_score_interval
 from tasks.statistics import Rows, statistic
 

@@ -9,7 +9,7 @@ from tasks.counting.cells import weighted_shares
 from tasks.inference.cluster_sums import Sums
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.linearised_errors import ROUNDING, over
-from tasks.pointwise.rated import control_things
+from tasks.pointwise.rated_items import control_things
 from tasks.statistics import Rows, statistic
 
 SUMS = ("k", "kk", "ky", "kyy", "within")

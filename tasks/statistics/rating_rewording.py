@@ -7,7 +7,7 @@ from schemas.calibration import Ratings
 from schemas.keys import JUDGE
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import means
-from tasks.pointwise.rated import TARGET, differences_in_unit, on_scale, rated, things
+from tasks.pointwise.rated_items import TARGET, differences_in_unit, on_scale, rated, things
 from tasks.statistics import Rows, statistic
 from tasks.statistics.rewording_sensitivity import ARMS, excess
 

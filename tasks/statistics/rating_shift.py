@@ -13,7 +13,7 @@ from tasks.counting.cells import means
 from tasks.inference.cluster_sums import PART, Sums, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.linearised_errors import over
-from tasks.pointwise.rated import in_points
+from tasks.pointwise.rated_items import in_points
 from tasks.pointwise.shifts import passes, rating_shifts, with_score_interval
 from tasks.statistics import Rows, statistic
 

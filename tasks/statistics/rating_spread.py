@@ -15,7 +15,7 @@ from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import linearised, mean_of, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.multiplicity import holm
-from tasks.pointwise.rated import TARGET, in_unit, rated, things
+from tasks.pointwise.rated_items import TARGET, in_unit, rated, things
 from tasks.pointwise.shifts import arms_beside
 from tasks.statistics import Rows, statistic
 from tasks.statistics.heterogeneity import NOTHING, spread_rows

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from tasks.counting.cells import stopped_early, weighted_shares
+from tasks.counting.missing_reasons import NO_VALID_VOTE
 from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
-from tasks.counting.reasons import NO_VALID_VOTE
 from tasks.inference.cluster_sums import Groups
 from tasks.statistics import Rows, statistic
 

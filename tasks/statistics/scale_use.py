@@ -6,9 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.cells import portions
-from tasks.counting.reasons import NO_RATING
+from tasks.counting.missing_reasons import NO_RATING
 from tasks.inference.cluster_sums import PART, join_cells
-from tasks.pointwise.rated import CONTROL, rated
+from tasks.pointwise.rated_items import CONTROL, rated
 from tasks.statistics import Rows, statistic
 
 

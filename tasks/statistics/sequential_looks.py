@@ -9,8 +9,8 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.keys import CELL
 from schemas.results import Estimates
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.counting.question_order import Turns, in_turn, own_columns
-from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.cluster_sums import totals
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.inference.linearised_errors import is_enough

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.arms import mean_shift
-from tasks.counting.reasons import SCORE
+from tasks.counting.missing_reasons import SCORE
 from tasks.perturbations import SECOND
 from tasks.statistics import Rows, statistic
 

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from tasks.counting.cells import portions, weighted_shares
+from tasks.counting.missing_reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.counting.positions import arm_groups, matches
-from tasks.counting.reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.statistics import Rows, statistic
 
 

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from tasks.counting.cells import portions
+from tasks.counting.missing_reasons import NO_VALID_VOTE
 from tasks.counting.positions import arm_groups, votes_by_order
-from tasks.counting.reasons import NO_VALID_VOTE
 from tasks.statistics import Rows, statistic
 
 

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import shares
-from tasks.counting.reasons import SCORE
+from tasks.counting.missing_reasons import SCORE
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import Rows, statistic
 

@@ -11,7 +11,7 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.pointwise.rated import BALLOT, IN_ONE_REPLY
+from tasks.pointwise.rated_items import BALLOT, IN_ONE_REPLY
 from tasks.statistics import Rows, statistic
 
 NEEDED = pl.col("planned") - pl.col("stopped")

@@ -9,8 +9,8 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, valued, weighted_shares
 from tasks.counting.contests import differences, of_people, sides
+from tasks.counting.missing_reasons import NO_CONTEST
 from tasks.counting.order_halves import by_order, without_biased_orders
-from tasks.counting.reasons import NO_CONTEST
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import Rows, statistic
 

@@ -8,7 +8,7 @@ import pytest
 
 from booth import _booth
 from booth._booth import Booth
-from booth._seats import STILL_OPEN, Seat, write_choice
+from booth._voters import STILL_OPEN, Seat, write_choice
 from schemas.judging import Votes
 from tasks.judging.people import CHOSEN
 from warehouse.store import Warehouse, WarehouseError

@@ -11,7 +11,7 @@ from hints import in_short
 from prefect.logging import disable_run_logger
 
 from booth._booth import open_booth
-from booth._seats import write_choice
+from booth._voters import write_choice
 from flows import calibrate as flow_of_calibrations
 from flows.cli.main import main
 from flows.publishing.served_files import reports_of

@@ -12,7 +12,7 @@ import pytest
 
 from booth import _booth, _viewing_time
 from booth._booth import Booth
-from booth._seats import Seat
+from booth._voters import Seat
 from booth.app import make_app
 from warehouse.store import Warehouse
 

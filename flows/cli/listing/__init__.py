@@ -16,7 +16,7 @@ from flows.studies import STUDIES, Study
 from schemas.conclusions import RECOMMENDATIONS
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
-from tasks.gates.words import SUBJECTS, WITH_LABELS
+from tasks.gates.explanations import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
 from tasks.kit.defaults import DEFAULTS, CalibrationThresholds, Thresholds
 from tasks.metrics import METRICS
@@ -30,7 +30,7 @@ from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, RowMeaning, Statistic
 from tasks.validation.unknown_names import UnknownNameError, unknown
 from warehouse.descriptions import FRAMES, column_meanings, grains, marts, picked_columns
-from warehouse.peek import near
+from warehouse.path_checks import near
 
 NAMED_GATES = {**{name: gate for gate, name in SUBJECTS.items()}, WITH_LABELS: "agreement"}
 """Name of a gate in a recommendation -> the gate."""

@@ -18,7 +18,7 @@ from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting.advice import Advice, advice, not_measured, policy
 from tasks.reporting.wording import marked
-from warehouse.peek import near, option_for
+from warehouse.path_checks import near, option_for
 
 OF_A_FILE = "`--only scorecard` has the gates, the policy, its limits, and what other gates need."
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")

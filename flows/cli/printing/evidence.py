@@ -20,7 +20,7 @@ from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing, marked, thousands
 from tasks.rewriting.word_diff import difference
-from warehouse.peek import default_path
+from warehouse.path_checks import default_path
 from warehouse.store import Warehouse
 
 NONE = {

@@ -10,7 +10,7 @@ from flows.cli.printing.tables import RowLines, print_line, table_or_lines
 from flows.publishing.gate import EXIT_CODES, GateCheck, gate_of, junit, markdown
 from tasks.reporting.wording import clean
 from warehouse.atomic_files import write_private
-from warehouse.peek import existing_path
+from warehouse.path_checks import existing_path
 from warehouse.store import Warehouse
 
 COLUMNS = ("judge", "gate", "verdict", "value")

@@ -15,7 +15,7 @@ import polars as pl
 
 from tasks.kit.catalogue import Catalogue, modules
 from tasks.readers.bounded import MAX_FILE, clip
-from tasks.readers.fields import Source
+from tasks.readers.duckdb_reader import Source
 
 TEXTS = ("item", "texts")
 RATED: dict[str, Any] = {

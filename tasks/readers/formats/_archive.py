@@ -16,7 +16,7 @@ import polars as pl
 
 from tasks.kit.printable import several
 from tasks.readers.bounded import MAX_FILE, Problems, clip
-from tasks.readers.fields import file_literal, quoted, reported, run_query
+from tasks.readers.duckdb_reader import file_literal, quoted, reported, run_query
 
 ZSTANDARD = 93
 KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTANDARD)

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import NO_ORDER, as_number, pair_item, side_by
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, texts_of, with_texts, without_copies
 
 NAMES = {

@@ -3,8 +3,8 @@
 import polars as pl
 
 from schemas.judging import FORMATS
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import NO_ORDER, score_of_label, sorted_pair, winner_side
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values
 
 VISITORS = "arena visitors"

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import pair_item
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values, without_copies
 
 CHOICES = {

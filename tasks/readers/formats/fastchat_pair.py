@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import (
     choice_of_side,
     judge_name,
@@ -9,7 +10,6 @@ from tasks.readers.expressions import (
     sorted_pair,
     winner_side,
 )
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values, without_copies
 
 

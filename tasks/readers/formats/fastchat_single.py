@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import as_number, judge_name
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, without_copies
 
 MT_BENCH = r"^single(-math)?(-v1)?(-multi-turn)?$"

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import (
     NO_ORDER,
     judge_name,
@@ -10,7 +11,6 @@ from tasks.readers.expressions import (
     sorted_pair,
     winner_side,
 )
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values
 
 PEOPLE = r"^(expert|author|human|annotator|arena_user)"

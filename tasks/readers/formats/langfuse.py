@@ -4,8 +4,8 @@ import re
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import NO_NUMBER, as_number, why_no_number
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, counted, log_format
 
 NAMES = (

@@ -3,8 +3,8 @@
 import polars as pl
 
 from tasks.kit.printable import several
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import as_number, as_text
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
 
 JUDGE, PERSON = "langsmith evaluator", "langsmith user"

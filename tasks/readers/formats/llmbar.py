@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.expressions import choice_of_side
-from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values
 
 SIDES = {"1": "anchor", "2": "target"}

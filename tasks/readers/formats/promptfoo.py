@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.readers.fields import Source
+from tasks.readers.duckdb_reader import Source
 from tasks.readers.formats import (
     RATED,
     Parts,

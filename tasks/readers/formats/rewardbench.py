@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.bounded import clip
+from tasks.readers.duckdb_reader import RESAVE, Source
 from tasks.readers.expressions import NO_ORDER, as_number, score_of_label, side_by
-from tasks.readers.fields import RESAVE, Source
 from tasks.readers.formats import Parts, log_format, without_copies
 
 NAMES = {"id": "id", "model": "model", "subset": "subset"}

@@ -26,7 +26,7 @@ from schemas.results import (
 )
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
-from tasks.gates.words import SUBJECTS, WITH_LABELS
+from tasks.gates.explanations import SUBJECTS, WITH_LABELS
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 
 SETS = ("koala", "self", "vicuna")
 

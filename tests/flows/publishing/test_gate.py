@@ -25,7 +25,7 @@ from flows.publishing.gate import (
 )
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
-from tasks.gates.words import ONE_LABEL
+from tasks.gates.explanations import ONE_LABEL
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]

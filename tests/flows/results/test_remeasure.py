@@ -25,7 +25,7 @@ from tasks.counting.verdicts import tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import Results, results_of_file
 from warehouse.atomic_files import write_private
-from warehouse.peek import completed_run
+from warehouse.path_checks import completed_run
 from warehouse.store import Saving, Warehouse
 
 STUDY = make_study("quick", {"name": "mine"})

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.agreement.compare import ADJUSTMENT, ComparisonWithPeople, Options, compare
-from tasks.agreement.kinds import Declared
+from tasks.agreement.label_kinds import Declared
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.kit.defaults import CalibrationThresholds
 from tasks.reporting.agreement_rows import judge_views

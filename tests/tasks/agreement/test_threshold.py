@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 from tasks.agreement.compare import Options, compare
-from tasks.agreement.kinds import AS_GIVEN, Declared
-from tasks.agreement.sources import (
+from tasks.agreement.declared_labels import (
     described,
     require_grades,
     require_same_form,
     suitable_metrics,
 )
+from tasks.agreement.label_kinds import AS_GIVEN, Declared
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
 from tasks.readers.label_table import LabelColumns, read_items

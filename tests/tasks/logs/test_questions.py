@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
-from tasks.logs.reading import Log, read_log
-from tasks.logs.recognised import limits_of, recognised_line
+from tasks.logs.log_description import limits_of, recognised_line
+from tasks.logs.log_reader import Log, read_log
 
 CATEGORIES = {"81": "writing", "111": "math"}
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.perturbations import PERTURBATIONS, Item
-from tasks.rewriting.words import words
+from tasks.rewriting.text_splitting import words
 
 RECIPE = PERTURBATIONS["rich_content"]
 ITEM = Item("q/1/a2", "?", "Gravity pulls the water. At noon the tide falls, therefore boats rest.")

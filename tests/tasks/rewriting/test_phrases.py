@@ -11,7 +11,7 @@ from tasks.rewriting.phrases import (
     SWAPS,
 )
 from tasks.rewriting.plain_content import canonical, features
-from tasks.rewriting.words import sentences, words
+from tasks.rewriting.text_splitting import sentences, words
 
 
 def test_there_are_enough_neutral_sentences() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
 from tasks.counting.annotations import ALIKE_OR_FEW
-from tasks.counting.reasons import NO_SCORES_OF_MEMBERS, START
+from tasks.counting.missing_reasons import NO_SCORES_OF_MEMBERS, START
 from tasks.inference.bootstrap import FORMULAS, formulas_only, weights
 from tasks.inference.intervals import SINGLE
 from tasks.inference.quantiles import widened

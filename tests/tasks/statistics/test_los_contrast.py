@@ -142,7 +142,7 @@ def test_it_is_the_difference_of_los_and_its_error_that_of_the_difference_of_u()
 
 
 def test_the_bootstrap_agrees_whether_votes_are_lost_or_not() -> None:
-    # With lost votes pairs need sums of their own; a and b are measured without the third judge too.
+    # With lost votes pairs need sums of their own; a and b are also measured without judge three.
     tallies = log_of(5, (1.0, 0.0, -0.5), items=120, votes=4)
     rows = los_contrast(tallies=tallies)
     assert rows.select("judge", "subgroup").rows() == [("a", "b"), ("a", "c"), ("b", "c")]

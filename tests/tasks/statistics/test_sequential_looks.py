@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tasks.counting.missing_reasons import NO_SHIFT
 from tasks.counting.question_order import in_turn, places
-from tasks.counting.reasons import NO_SHIFT
 from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.sequential_looks import sequential_looks
 

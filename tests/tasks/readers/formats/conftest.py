@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.logs.reading import Log, read_log
+from tasks.logs.log_reader import Log, read_log
 
 Read = Callable[..., Log]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 
 
 def test_sizes_follow_the_models(tmp_path: Path, rated: Any) -> None:

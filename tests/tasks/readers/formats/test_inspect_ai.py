@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
+from tasks.logs.log_reader import read_log
 from tasks.logs.ratings import annotations_of
-from tasks.logs.reading import read_log
 
 HEADER = {
     "version": 2,

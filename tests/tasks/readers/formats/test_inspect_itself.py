@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 
 PYTHON = Path(__file__).parents[4] / ".venv" / "inspect" / "bin" / "python"
 RUN = """

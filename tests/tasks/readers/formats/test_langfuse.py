@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 
 
 def score(**changes: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.logs.recognised import recognised_lines
+from tasks.logs.log_description import recognised_lines
 
 
 def test_sources_and_values(read: Any, rated: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.logs.recognised import limits_of, recognised_line
+from tasks.logs.log_description import limits_of, recognised_line
 
 
 def component(kind: str, *, passed: object = True, **more: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.logs.reading import read_log
-from tasks.logs.recognised import recognised_line
+from tasks.logs.log_description import recognised_line
+from tasks.logs.log_reader import read_log
 
 REPO = Path(__file__).parents[4]
 SCRIPT = REPO / ".venv" / "promptfoo" / "node_modules" / "promptfoo" / "dist" / "src" / "main.js"

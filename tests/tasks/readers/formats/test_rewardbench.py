@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
-from tasks.logs.reading import read_log
+from tasks.logs.log_reader import read_log
 from tasks.logs.results import results_of_log
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewriting.words import plain, sentences, spans, words
+from tasks.rewriting.text_splitting import plain, sentences, spans, words
 
 
 def test_words_are_runs_of_letters_and_digits() -> None:

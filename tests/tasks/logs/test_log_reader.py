@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
+from tasks.logs.log_description import counts_of, limits_of
+from tasks.logs.log_reader import Log, read_log
 from tasks.logs.ratings import annotations_of, tallies_of
-from tasks.logs.reading import Log, read_log
-from tasks.logs.recognised import counts_of, limits_of
 from tasks.readers import bounded
 
 VOTE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": "expert_1"}

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from booth._booth import Booth
-from booth._seats import Seat
+from booth._voters import Seat
 from schemas.judging import Ballots, Votes
 from tasks.judging.people import TIMED, UNTIMED
 from tasks.kit.printable import several

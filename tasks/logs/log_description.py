@@ -7,7 +7,7 @@ import polars as pl
 from schemas.judging import WITHOUT_VERDICT
 from tasks.kit.printable import joined_few, several
 from tasks.logs.items import SLICES_NAMED, names_of_slices
-from tasks.logs.reading import MANY, Log, is_long
+from tasks.logs.log_reader import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
 from tasks.statistics import STATISTICS, columns_in_words, filled_columns, lacking

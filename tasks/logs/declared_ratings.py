@@ -3,7 +3,8 @@
 import polars as pl
 
 from schemas.calibration import Ratings
-from tasks.agreement.kinds import (
+from tasks.agreement.declared_labels import require_known
+from tasks.agreement.label_kinds import (
     AS_GIVEN,
     Declared,
     LabelReading,
@@ -11,12 +12,11 @@ from tasks.agreement.kinds import (
     positive_of,
     read_beside,
 )
-from tasks.agreement.paired import are_sets
+from tasks.agreement.paired_labels import are_sets
 from tasks.agreement.pass_words import is_failure
-from tasks.agreement.sources import require_known
 from tasks.calibration.label_values import as_json
+from tasks.logs.log_reader import Log
 from tasks.logs.ratings import passes, verdict_of, whole_number
-from tasks.logs.reading import Log
 from tasks.logs.unreadable import UNREADABLE
 from tasks.readers.expressions import NO_NUMBER
 

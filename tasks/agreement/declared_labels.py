@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.agreement.kinds import (
+from tasks.agreement.label_kinds import (
     Declared,
     LabelReading,
     are_mostly_numbers,
@@ -13,7 +13,7 @@ from tasks.agreement.kinds import (
     reading_of,
     values_of,
 )
-from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
+from tasks.agreement.paired_labels import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.label_values import NO_TEXTS, Labelled
 from tasks.kit.printable import joined_few, several
 from tasks.metrics import METRICS

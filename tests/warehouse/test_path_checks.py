@@ -5,7 +5,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from warehouse.peek import CompletedRun, completed_run, default_path
+from warehouse.path_checks import CompletedRun, completed_run, default_path
 from warehouse.store import Warehouse
 
 ENDED = datetime(2024, 1, 2, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.agreement.combine import combined, left_out, nearest
-from tasks.agreement.kinds import (
+from tasks.agreement.label_kinds import (
     AS_GIVEN,
     Declared,
     Fractions,
@@ -31,7 +31,7 @@ from tasks.calibration.label_values import (
     unreadable,
     why_unreadable,
 )
-from tasks.pointwise.rated import is_on_scale
+from tasks.pointwise.rated_items import is_on_scale
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""

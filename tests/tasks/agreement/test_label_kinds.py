@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.agreement.kinds import Declared, LabelReading, reading_of, values_of
+from tasks.agreement.label_kinds import Declared, LabelReading, reading_of, values_of
 
 
 def texts(*labels: Any) -> pl.Series:

@@ -3,7 +3,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.pointwise.rated import quantities
+from tasks.pointwise.rated_items import quantities
 
 Make = Callable[..., Any]
 

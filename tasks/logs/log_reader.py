@@ -13,7 +13,7 @@ from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
-from tasks.agreement.kinds import AS_GIVEN, Declared
+from tasks.agreement.label_kinds import AS_GIVEN, Declared
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
 from tasks.logs.mapped_tables import read_mapped
@@ -21,8 +21,8 @@ from tasks.logs.questions import FolderQuestions, texts_of_questions, with_categ
 from tasks.logs.ratings import require_one_chance, whole_number, with_passes
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
+from tasks.readers.duckdb_reader import LONG_ROW, RESAVE, opened
 from tasks.readers.fastchat import parts_in
-from tasks.readers.fields import LONG_ROW, RESAVE, opened
 from tasks.readers.formats import COPIES, METADATA, TEXTS, Parts, recognise, runs_of
 from tasks.readers.label_table import CHANCE
 from tasks.readers.votes import RESERVED

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from booth._booth import Booth
-from booth._files import export_ballots, guarded, import_votes, unguarded
+from booth._vote_files import export_ballots, guarded, import_votes, unguarded
 from warehouse.store import Warehouse
 
 Open = Callable[..., Booth]
