@@ -91,8 +91,8 @@ def drift_of(
 
     Baselines and epochs are computed from the votes each time; ``measure`` may replace
     ``measure_wave`` by a cached version. ``pairs`` are the ids of the study's pairs, by default
-    those of its saved results: other studies may use the same names of waves. Waves that began
-    after that of the study do not count: its results are as they were then.
+    of its saved results: other studies may use the same names of waves. Waves that began later
+    than the study's wave do not count: its results are as they were then.
     """
     if not study.wave:
         return Drifts.empty()

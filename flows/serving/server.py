@@ -1,4 +1,4 @@
-"""The Prefect server: one given by its address, that of `voirdire serve`, or a temporary one."""
+"""The Prefect server: given by its address, run by `voirdire serve`, or temporary."""
 
 import atexit
 import os
@@ -61,7 +61,7 @@ Print = Callable[[str], None]
 
 
 def find_server(named: str | None = None) -> Access | None:
-    """Return the given server, that of PREFECT_API_URL, or that of the user's ``voirdire serve``.
+    """Return the given server, else the one of PREFECT_API_URL, else the user's ``voirdire serve``.
 
     A server that merely answers at the usual port is not used, because it may be another user's.
     """

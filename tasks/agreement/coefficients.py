@@ -34,10 +34,10 @@ class Coefficient(NamedTuple):
 def cohen_kappa(one: Codes, other: Codes, distance: Floats, cluster: Codes) -> Coefficient:
     """Return Cohen's kappa of two annotators, weighted by the distances of their labels.
 
-    ``kappa = 1 - O / E``: O the mean distance w of the two labels of an item, E that of a label of
-    the one and a label of the other drawn at random. Item i moves it by ``-((w_i - O) - (O / E)
-    (e_i - 2 E)) / E``; e_i is the mean distance of its first label from all of the other annotator
-    plus that of its second label from all of the one.
+    ``kappa = 1 - O / E``: O is the mean distance w of the two labels of an item, E the mean
+    distance of two labels drawn at random, one from each annotator. Item i moves it by
+    ``-((w_i - O) - (O / E) (e_i - 2 E)) / E``; e_i adds the mean distance of its first label from
+    all labels of the other annotator and the mean distance of its second label from all of the one.
 
     Parameters
     ----------

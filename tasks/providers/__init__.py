@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.keys import PEOPLE
-from tasks.engine.provider_checks import refuse_params, refuse_secrets
 from tasks.kit.catalogue import Catalogue, read_toml, tables
 from tasks.kit.user_folder import own_folder
 from tasks.simulation.traits import read_traits
 from tasks.validation.invalid_values import MODULE_PATTERN
+from tasks.validation.provider_checks import refuse_params, refuse_secrets
 from tasks.validation.strict_models import Written
 from tasks.validation.toml_tables import entry, require_tables
 

@@ -49,9 +49,9 @@ def rating_spread(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         In standard deviations of the judge's control ratings, which are taken as known; for pass
-        and fail in shares. The p-value of ``rating_mean_square`` is that of sign flips; that of
-        ``criterion_spread`` is the smallest of paired t tests of each criterion against the mean,
-        after Holm.
+        and fail in shares. ``rating_mean_square`` has a p-value from sign flips.
+        ``criterion_spread`` has the smallest p-value, after Holm, of paired t tests of each
+        criterion against the mean.
 
     Notes
     -----
