@@ -233,7 +233,7 @@ def _solve(sums: Sums) -> dict[str, Sums]:
     return {NAME: 1 - over((many - 1) * observed, chance)}
 
 
-def kappa_for_labels(agreement: DataFrame[Estimates]) -> str:
+def kappa_for_labels(agreement: pl.DataFrame) -> str:
     """Return the kappa that suits the labels of one dataset: weighted for numbers only."""
     known = _known(agreement)
     if "label_kappa" in known:
@@ -242,7 +242,7 @@ def kappa_for_labels(agreement: DataFrame[Estimates]) -> str:
     return "cohen_kappa_quadratic" if numbers else "cohen_kappa"
 
 
-def alpha_for_labels(agreement: DataFrame[Estimates]) -> str:
+def alpha_for_labels(agreement: pl.DataFrame) -> str:
     """Return Krippendorff's alpha that suits the labels of one dataset."""
     known = _known(agreement)
     ordered = "krippendorff_alpha_interval" in known and "agreement_decided" not in known

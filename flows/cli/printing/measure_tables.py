@@ -81,7 +81,7 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
             bounded(row, of="mean"),
             row["labels"] or "",
         ]
-        for row in counts.heading(MOST_COUNTS).to_dicts()
+        for row in counts.head(MOST_COUNTS).to_dicts()
     ]
     print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
     if counts.height > MOST_COUNTS:
@@ -159,7 +159,7 @@ def _show_models(console: Console, found: pl.DataFrame) -> None:
             title: bounded(row),
             "n": row["n"],
         }
-        for row in rows.heading(MOST_MODELS).to_dicts()
+        for row in rows.head(MOST_MODELS).to_dicts()
     ]
     print_rows(console, *_filled_columns(table), f"{title[:1].upper()}{title[1:]}s of models")
     line = f" The first {MOST_MODELS} of {rows.height} rows." if many else ""
