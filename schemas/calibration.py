@@ -140,7 +140,7 @@ class Ratings(
         isin=RATINGS, description="number (a grade), label, or verdict on a pair of answers"
     )
     label: str = name(
-        "the label, such as pass, anchor or 7; of an invalid rating the text that is none, if the "
+        "the label, such as pass, anchor or 7; for an invalid rating its unusable text, if the "
         "log has it",
         nullable=True,
     )

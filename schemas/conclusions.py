@@ -213,16 +213,16 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
     )
     reasons: str = name(
-        "what forbids or limits its use, failed or inconclusive, the most serious first, each with "
-        "its interval and limit or the questions that it lacks, except what makes the data not "
-        "enough: undecided has that, so read both; null if nothing does",
+        "what forbids or limits its use (failed or inconclusive gates), the most serious first, "
+        "each with its interval and limit or the questions that it needs; undecided has what makes "
+        "the data not enough, so read both; null if nothing does",
         nullable=True,
     )
     undecided: str = name(
         "position or validity that is inconclusive, which makes the data not enough unless a "
-        "failed gate forbids the use: read it before reasons of a judge with not enough data; and, "
-        "of any judge, what limits nothing: shams that move the judge themselves where a bias "
-        "beyond them is excluded, grades apart from people's; null if there is none",
+        "failed gate forbids the use (for a judge with not enough data, read it before reasons); "
+        "for any judge also what limits nothing: shams that move the judge although a bias beyond "
+        "them is ruled out, grades that differ from people's; null if there is none",
         nullable=True,
     )
     drift: str = name(

@@ -95,9 +95,9 @@ class PerturbedAnswers(
     perturbed: str = name("the perturbed text; null if none could be made", nullable=True)
     sham: str = name("the answer after a meaning-free edit of the same size", nullable=True)
     length_ratio: float = optional(
-        "length of the perturbed text divided by that of the original", gt=0
+        "length of the perturbed text divided by the length of the original", gt=0
     )
-    sham_ratio: float = optional("length of the sham divided by that of the perturbed text", gt=0)
+    sham_ratio: float = optional("length of the sham divided by the perturbed text's length", gt=0)
     words_kept: float = share(
         "share of the original's words that are kept, in order", nullable=True
     )

@@ -77,7 +77,7 @@ class Judges(Fact, table="judges", key=("judge",)):
     model: str = name("name of the model in litellm")
     params: str = name("JSON of all parameters of a call, including its address")
     system: str = pa.Field(
-        description="the judge's own system message, which precedes that of the prompt"
+        description="the judge's own system message, which precedes the prompt's"
     )
     simulated: bool = pa.Field(description="true for a simulated judge, which is not a model")
 
@@ -88,13 +88,13 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     prompt: str = name("name of the judge prompt; one of the user's own with its digest")
     kind: str = pa.Field(
         isin=PROMPT_KINDS,
-        description="pair: two answers are compared; of one answer, single: a grade, binary: pass "
+        description="pair: two answers are compared; for one answer, single: a grade, binary: pass "
         "or fail, rubric: a grade for each criterion, labels: a set of labels",
     )
     source: str = name("source of the prompt")
     verdict: str = name(
         "format of the verdict in the reply: tag, json or button; or JSON of the pattern or "
-        "pointer that finds it, with the choice that each text is; of one answer also JSON of the "
+        "pointer that finds it, with the choice for each text; for one answer also JSON of the "
         "scale, criteria and labels"
     )
     system: str = pa.Field(description="system message")

@@ -137,7 +137,7 @@ class Findings(Measured, table="findings", key=CELL):
         isin=["score", "sd", "share", "logit"],
     )
     estimate: float = optional(
-        "mean preference shift; of ratings the shift in standard deviations or in the pass rate; "
+        "mean preference shift; for ratings, the shift in standard deviations or in the pass rate; "
         "for position the gap, or the effect in logits"
     )
     low: float = optional("lower bound of its 95 % interval")
@@ -156,7 +156,7 @@ class Findings(Measured, table="findings", key=CELL):
     by_logits: bool = optional(
         "true if pairs are too easy to move the mean, so that the effect in logits is tested"
     )
-    p_value: float = share("raw, two-sided; of the effect in logits if by_logits", nullable=True)
+    p_value: float = share("raw, two-sided; for the effect in logits if by_logits", nullable=True)
     p_adjusted: float = share(
         "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
         "F1), for position over its judges",
@@ -174,7 +174,7 @@ class Findings(Measured, table="findings", key=CELL):
     detected_low: float = optional("lower bound of its 95 % interval")
     detected_high: float = optional("upper bound of its 95 % interval")
     detected_by: str = optional(
-        "statistic in detected: of verdicts, or of scores if that is unstable",
+        "statistic in detected: from verdicts, or from scores if that is unstable",
         isin=["detection_power", "detection_share", "flaws_detected"],
     )
     shift_spread: float = optional("estimated standard deviation of the samples' true shifts", ge=0)
@@ -331,13 +331,13 @@ class Gates(
         "criterion that value is about, the worst of several; else null", nullable=True
     )
     value: float = optional(
-        "estimate that the gate tests: of agreement the share lost of the agreement among people "
+        "estimate that the gate tests; for agreement, the share lost of the agreement among people "
         "or, where each item has one label, the agreement beyond chance"
     )
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")
     tolerance: float = optional(
-        "limit of the gate: of agreement lost at most, of agreement beyond chance at least"
+        "limit of the gate: most agreement that may be lost, or least agreement beyond chance"
     )
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
     margin: float = optional(

@@ -67,7 +67,7 @@ def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> li
     interval; shifts in the band are too small to matter. The hollow square and thin line below show
     the shift over the control: where they differ, the sham moves it. For a promote perturbation, a
     fair judge lies in the band; for a detract one, which makes the answer worse, a good judge lies
-    left of it. Shifts are mean preference shifts (MPS); of ratings, standard deviations in control,
+    left of it. Shifts are mean preference shifts (MPS); for ratings standard deviations in control,
     pass rates or shares of labels.
     """
     of = [*JUDGE, "mode", "perturbation", "statistic"]

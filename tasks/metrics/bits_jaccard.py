@@ -9,7 +9,7 @@ from tasks.metrics import Gaps, metric
 
 @metric(labels="set", source="https://scikit-learn.org/stable/modules/model_evaluation.html")
 def bits_jaccard(panel: Panel) -> Gaps:
-    """Mean of two Jaccard indices: of the labels that sets contain, and of those that they lack.
+    """Mean of two Jaccard indices, for the labels that sets contain and for those that they lack.
 
     Notes
     -----

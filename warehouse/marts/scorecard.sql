@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode, gate and perturbation (null: of the whole judge): passed or not.
+-- One row per study, judge, prompt, wave, mode, gate and perturbation (null: for the whole judge): passed or not.
 -- With too few questions nothing is passed or failed (methods, sections 3 and 16).
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,

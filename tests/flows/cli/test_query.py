@@ -461,12 +461,12 @@ def test_the_comment_of_reasons_says_where_what_is_undecided_stands(tmp_path: Pa
         order by column_name
     """
     reasons, undecided = Warehouse(tmp_path / "w.duckdb").query(query)["comment"]
-    assert "except what makes the data not enough: undecided has that, so read both" in reasons
-    assert "read it before reasons of a judge with not enough data" in undecided
+    assert "undecided has what makes the data not enough, so read both" in reasons
+    assert "for a judge with not enough data, read it before reasons" in undecided
     # It is stated of judges that a failed gate forbids, too.
-    assert "of any judge, what limits nothing" in undecided
-    (computed,) = [text for text in column_meanings()["reasons"] if "of exclusions" in text]
-    assert "undecided has that, so read both" in computed
+    assert "for any judge also what limits nothing" in undecided
+    (computed,) = [text for text in column_meanings()["reasons"] if "in exclusions" in text]
+    assert "makes the data not enough, so read both" in computed
 
 
 def test_judges_stand_in_the_order_of_the_answer(tmp_path: Path) -> None:
