@@ -42,15 +42,15 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
 
     Notes
     -----
-    Waves of a file are ordered by name, as dates are, those of an audit by time. p-values are raw;
-    ``tasks/drift/alerts.py`` decides which changes are alerts. A wave whose votes all come from a
-    cache has no p-value, as nothing was measured. ``verdict_drift`` needs two votes per prompt and
-    order in both waves, and has no
-    interval; its p-value is one-sided, as M has expectation 0 without drift and above 0 with any.
-    If all questions changed by the same amount, or none did, the interval is Newcombe's of rises
-    and falls. ``agreement_drift`` needs a ``label``, a valid vote in each order, and as many votes
-    per pair as in the first wave, as more votes are right more often; so does ``dasr_drift``.
-    ``clusters`` counts those in which something counts: a sample in V, a first pick.
+    The waves of a file are ordered by name, as dates are; the waves of an audit by time.
+    p-values are raw; ``tasks/drift/alerts.py`` decides which changes are alerts. A wave whose votes
+    all come from a cache has no p-value, because nothing was measured. ``verdict_drift`` needs two
+    votes per prompt and order in both waves, and has no interval; its p-value is one-sided, because
+    M has expectation 0 without drift and above 0 with any. If all questions changed by the same
+    amount, or none did, the interval is Newcombe's of rises and falls. ``agreement_drift`` needs a
+    ``label``, a valid vote in each order, and as many votes per pair as in the first wave, because
+    more votes are right more often; so does ``dasr_drift``.
+    ``clusters`` is the number of clusters in which something counts: a sample in V, a first pick.
 
     References
     ----------

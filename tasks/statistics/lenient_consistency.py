@@ -43,7 +43,7 @@ def lenient_consistency(tallies: DataFrame[Tallies]) -> Rows:
 
     Examples
     --------
-    (first, second), (first, first) and (first, invalid): of the 5 valid votes 3 count as
+    (first, second), (first, first) and (first, invalid): 3 of the 5 valid votes count as
     consistent, .6, where the consistency of matches is 1/2.
     """
     alone, valid = pl.col("alone"), pl.col("valid")

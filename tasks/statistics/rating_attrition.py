@@ -26,13 +26,13 @@ def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     """Compare the share of invalid ratings between the arms.
 
     ``rating_lost_over_control`` and ``rating_lost_over_sham`` are the mean over samples of the lost
-    share of experimental ratings minus that of the other arm; ``rating_lost_rate`` is the share in
-    each arm.
+    share of experimental ratings minus the lost share in the other arm; ``rating_lost_rate`` is the
+    share in each arm.
 
     Parameters
     ----------
     ratings
-        One row per rating; of a rubric the whole counts, which one invalid criterion loses.
+        One row per rating. A rubric counts as a whole, and is lost if one criterion is invalid.
 
     Returns
     -------

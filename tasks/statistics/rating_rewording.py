@@ -33,8 +33,9 @@ ANSWER = (*JUDGE, "item")
 def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far ratings move under other words of the same meaning.
 
-    With y_i the rating of answer i in control (a mean of its repeats), y_iv that under variant v of
-    the prompt and r_i that of the replicate: ``rating_rewording_shift = mean(y_iv - y_i)``,
+    With y_i the rating of answer i in control (a mean of its repeats), y_iv its rating under
+    variant v of the prompt and r_i its rating in the replicate:
+    ``rating_rewording_shift = mean(y_iv - y_i)``,
     ``rating_rewording_change = mean |y_iv - y_i|``, ``rating_repeat_change = mean |r_i - y_i|``,
     and ``rating_rewording_excess = mean_i (mean_v |y_iv - y_i| - |r_i - y_i|)``.
 

@@ -70,10 +70,10 @@ def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     ``rating_shift = mean_i (y_exp(i) - y_ctrl(i))``, ``rating_shift_sham`` the same over the sham,
     ``rating_sham_shift`` of the sham over the control; ``..._sd`` divides by the standard deviation
     (divisor n) of the judge's single ratings of the same answers in control, in which each answer
-    counts once. ``pass_rate_shift``, ``..._sham`` and ``pass_rate_sham_shift`` are the same of
+    counts once. ``pass_rate_shift``, ``..._sham`` and ``pass_rate_sham_shift`` are the same for
     passes. ``pass_flips = mean_i [p_e (1 - p_c) + p_c (1 - p_e)]`` is the chance that a rating in
-    the experimental arm and one in control differ in passing; ``pass_flips_sham`` that of the sham
-    and control.
+    the experimental arm and one in control differ in passing; ``pass_flips_sham`` is this chance
+    for the sham and control.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
     tallies
         One row per pair and judge.
     ratings
-        One row per rating; those of single answers are ballots. The criteria that a reply rates
+        One row per rating; ratings of single answers are ballots. The criteria that a reply rates
         are one ballot, which is invalid if one of them is.
 
     Returns
