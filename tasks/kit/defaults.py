@@ -99,9 +99,9 @@ class Thresholds(Written):
     """Maximum loss relative to the agreement of people; a judge above it fails the gate
     agreement."""
     least_agreement: float = _limit(0.20)
-    """Where the labels that came with the items are all that is known of people, a judge whose
-    kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this fails the
-    gate agreement."""
+    """If each item has only the label that came with it, a judge fails the gate agreement if the
+    whole interval of its kappa (for grades, of the rank correlation; for pairs, of the accuracy
+    beyond chance) is at most this."""
     least_reliability: float = _limit(0.50)
     """If the whole interval of the intraclass correlation of a judge's ratings of the same answer
     lies below this, the judge should be used with care. The default is where reliability is poor

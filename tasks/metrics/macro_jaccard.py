@@ -8,10 +8,10 @@ from tasks.metrics import Gaps, metric
 
 @metric(labels="set", source="https://arxiv.org/abs/2501.10970")
 def macro_jaccard(panel: Panel) -> Gaps:
-    """Mean over labels of the Jaccard of one label, over the others' sets of the item.
+    """Mean over all labels of the Jaccard index of one label against the others' sets of the item.
 
-    Of a label that the set holds it is the share of the others who hold it too; of one that it
-    lacks 0, or 1 if nobody holds it.
+    For a label that the set holds, it is the share of the others who hold it too; for a label that
+    it lacks, 0, or 1 if nobody holds it.
 
     Notes
     -----

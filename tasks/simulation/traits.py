@@ -43,11 +43,11 @@ class Traits(Written):
     iota: float = Field(default=0, ge=0, le=1)
     """Chance of a reply without a verdict."""
     seed: int = 0
-    """Judges with other seeds are of other opinions on the same answers."""
+    """Judges with different seeds have different opinions on the same answers."""
     uniform: bool = False
     """Draw every vote from the three choices alike: the random judge."""
     sham_taste: float = 0
-    """Effect of filler or odd spacing in an answer: shams have such, and so may other answers."""
+    """Effect of filler or odd spacing, which shams contain, and other answers may contain."""
     effects: dict[Feature, float] = {}
     """Feature of an answer -> its mean effect on the odds of that answer."""
     slope: float = Field(default=0.1, ge=0)
