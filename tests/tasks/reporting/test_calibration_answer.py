@@ -106,7 +106,7 @@ def test_of_pairs_the_gate_decides_which_counts_each_vote(
 ) -> None:
     [line] = said(test, {**row, "kind": "name"}, word="anchor")
     assert line[:2] == (mark, word)
-    assert ("its gate agreement counts each vote, and decides" in line.why) == (test is None)
+    assert ("gate agreement counts each vote, and decides" in line.why) == (test is None)
 
 
 def test_one_criterion_that_is_open_or_apart_decides(said: Any) -> None:
