@@ -133,6 +133,7 @@ def test_an_underscore_means_private_to_its_folder() -> None:
     modules = {_dotted(file): file for file in SOURCES}
     private = {name for name in modules if name.rpartition(".")[2].startswith("_")}
     assert private
+    # Tests mirror the folders, so each may import the modules that it tests.
     assert [
         (_name(file), name)
         for file in [
