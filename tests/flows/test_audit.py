@@ -58,7 +58,7 @@ def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
     assert "the earlier results are shown" in " ".join(done.stdout.split())
     assert report.is_file()
-    # Cached results of a month ago, of which one is not used again.
+    # Cached results of a month ago, some of which are not used again.
     kept = [file for file in tmp_path.glob("prefect/storage/**/*") if file.is_file()]
     aged = kept[0].with_name("aged")
     aged.write_bytes(kept[0].read_bytes())
@@ -68,7 +68,8 @@ def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
     # under another name the same ballots are asked about, so there is nothing to ask either
     again = voirdire(*small, "--name", "again")
     assert again.returncode == 0, again.stderr
-    assert all(file.exists() for file in kept)
+    # Stages whose inputs do not have the name of the study used their results.
+    assert any(file.exists() for file in kept)
     assert not aged.exists()
     assert "54 ballots: 54 from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(first)
