@@ -28,7 +28,6 @@ from tasks.conclusions.exclusions import with_exclusions
 from tasks.conclusions.worst_cases import rating_worst_cases, worst_cases
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
-from tasks.kit.memo import memo
 from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
@@ -176,7 +175,7 @@ def measure_all(
     worst = [partial(_worst_cases, frames)] if "attrition" in names else []
     turns = [f"{number} of {len(names)}" for number in range(1, len(names) + 1)]
     drafts = [partial(_draft, *each, frames) for each in zip(names, turns, strict=True)]
-    with limited_by(thresholds), memo(*frames.values()):
+    with limited_by(thresholds):
         with ThreadPoolExecutor(AT_ONCE) as pool:
             parts = [pool.submit(copy_context().run, job) for job in [*worst, *drafts]]
         rows = pl.concat([part.result() for part in [*parts[len(worst) :], *parts[: len(worst)]]])

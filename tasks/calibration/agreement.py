@@ -29,7 +29,6 @@ from tasks.counting.annotations import (
     some,
 )
 from tasks.inference.cluster_sums import Sums
-from tasks.kit.memo import memo
 from tasks.statistics import STATISTICS
 from tasks.statistics.krippendorff_alpha import MOST_LABELS
 
@@ -60,8 +59,7 @@ def agree(annotations: DataFrame[Annotations], kind: LabelKind) -> DataFrame[Est
     -----
     If there are too many pairs or labels, statistics of pairs are null with a reason.
     """
-    with memo(annotations):
-        estimates = pl.concat(_measured(annotations, kind))
+    estimates = pl.concat(_measured(annotations, kind))
     # Alphas from moments replace those that had too many labels for a coincidence matrix.
     estimates = estimates.unique(Estimates.place().key, keep="last", maintain_order=True)
     return Estimates.of(estimates.filter(~_inapplicable(annotations)))
@@ -78,8 +76,7 @@ def _measured(annotations: DataFrame[Annotations], kind: LabelKind) -> Iterator[
                 found += interval_alpha(block, name, chosen)
         if small and _affordable(block):
             own = annotations.filter(pl.col("dataset") == block.dataset)
-            with memo(own):
-                found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
+            found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
         else:
             found += _refused(block)
         yield from (Estimates.draft(each) for each in found)

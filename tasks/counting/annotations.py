@@ -19,7 +19,6 @@ from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, bca, by_chance, per
 from tasks.inference.cluster_sums import Sums, combined, first_of, numbered
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, arrays, proportions, table_moments
 from tasks.inference.linearised_errors import correction
-from tasks.kit.memo import memoised
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
@@ -141,7 +140,7 @@ def measured(
     ``in_pairs``: they depend on the items that several annotators labelled. Without bootstrap,
     whose draws are of all items, the others are left out: there may be many, and few shared ones.
     """
-    found = _shared_blocks(annotations)
+    found = blocks(_by_several(annotations))
     if in_pairs and not by_chance():
         found = [block.shared() for block in found]
     return collected(
@@ -152,11 +151,6 @@ def measured(
             for rows in estimates(block, *of_cells)
         ]
     )
-
-
-@memoised
-def _shared_blocks(annotations: pl.DataFrame) -> list[Block]:
-    return blocks(_by_several(annotations))
 
 
 def _by_several(annotations: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from tasks.counting.cells import ratios, stopped_early, valued
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES, order_score
 from tasks.inference.cluster_sums import grouped
-from tasks.kit.memo import memoised
 
 ARMS = ("control", "experimental", "sham")
 """Arms of a shift."""
@@ -49,7 +48,6 @@ def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFra
     )
 
 
-@memoised
 def arms_beside(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return each experimental pair with values of its own, its sham's and its control's votes.
 

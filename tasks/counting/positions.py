@@ -5,7 +5,6 @@ import polars as pl
 from schemas.keys import JUDGE
 from tasks.counting.cells import stopped_early
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.kit.memo import memoised
 
 ORDERS = ("12", "21")
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
@@ -92,7 +91,6 @@ def arms(tallies: pl.DataFrame, *columns: str) -> pl.DataFrame:
     return _both_arms(tallies).select(*ITEM, *columns, "arm", "mode", "votes")
 
 
-@memoised
 def arm_groups(tallies: pl.DataFrame) -> Groups:
     """Return the groups of :func:`arms`, also valid for frames that only add columns to it."""
     return grouped(_both_arms(tallies))

@@ -10,7 +10,6 @@ import polars as pl
 from schemas.keys import CELL
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.cluster_sums import combined, first_of, grouped, numbered
-from tasks.kit.memo import memoised
 
 SEED = 0
 LARGEST = 300 * math.log(10)
@@ -28,7 +27,6 @@ class Turns(NamedTuple):
     """One row per cell and cluster: ``cell`` (its row), ``cluster, turn``, and its sums."""
 
 
-@memoised
 def in_turn(shifts: pl.DataFrame) -> Turns:
     """Put the clusters of each cell in sequence; ``turn`` counts from 1.
 

@@ -12,7 +12,6 @@ from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import BY_PLACE, ORDERS, PLACES, lead_and_votes
-from tasks.kit.memo import memoised
 
 ENDS = {"least": "anchor", "most": "target"}
 """End of the bounds -> the answer that gets the invalid votes."""
@@ -152,7 +151,6 @@ def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
     return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
 
 
-@memoised
 def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
     """Add each sample's terms of the ASR and of its floor, symmetric in control and ``base``.
 

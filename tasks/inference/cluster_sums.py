@@ -9,7 +9,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.keys import CELL
-from tasks.kit.memo import memoised
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -132,7 +131,6 @@ def join_cells(rows: pl.DataFrame, cells: pl.DataFrame, on: Sequence[str] = PART
     return rows.join(cells, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
-@memoised
 def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     """Assign the items to cells and clusters.
 

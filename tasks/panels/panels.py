@@ -24,7 +24,6 @@ from tasks.inference.cluster_sums import (
 )
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
-from tasks.kit.memo import memoised
 
 
 @dataclass(frozen=True)
@@ -309,7 +308,6 @@ ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
 
-@memoised
 def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return each jury member's score on each control pair, in total and by order.
 
