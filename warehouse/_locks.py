@@ -95,6 +95,8 @@ def _command(pid: int) -> str:
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.25
 NOTICE_SECONDS = 5.0
+TRIED_AGAIN_SECONDS = 5.0
+"""A visit that waits no longer than this is tried again by its caller."""
 """A longer wait is reported, and reported again if another process has the file then."""
 
 
@@ -138,9 +140,9 @@ class LockNotices:
             self._named.add(_named_in(error))
             self._reported = now
         holder = holder_of(self._path, error)
-        self._tell(
-            f"{self._path} is {holder}. Waiting up to {patience_seconds:g} s. {holder.advice}."
-        )
+        tried_again = patience_seconds <= TRIED_AGAIN_SECONDS
+        waiting = "Waiting" if tried_again else f"Waiting up to {patience_seconds:g} s"
+        self._tell(f"{self._path} is {holder}. {waiting}. {holder.advice}.")
 
     def free(self) -> None:
         """Record that the file could be opened; report the end of a reported lock."""

@@ -48,11 +48,13 @@ def of_people(column: str = "judge") -> str:
     return f"starts_with({column}, '{PEOPLE}/')"
 
 
-def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
+def people_in(
+    pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse, categories: pl.DataFrame
+) -> DataFrame[VoteLog]:
     """Return the votes that people have cast on the pairs of a study.
 
     People see no judge prompt; their votes stand under the study's first one, so that each counts
-    once.
+    once. ``categories`` has the ``category`` of each ``question_id``.
     """
     people = people_of(warehouse, pairs)
     return log_people(
@@ -62,14 +64,19 @@ def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> Da
         prompt=study.prompts[0],
         wave=study.wave,
         too_fast_seconds=study.too_fast_seconds,
+        categories=categories,
     )
 
 
 def with_people(
-    vote_log: DataFrame[VoteLog], pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse
+    vote_log: DataFrame[VoteLog],
+    pairs: DataFrame[Pairs],
+    study: Study,
+    warehouse: Warehouse,
+    categories: pl.DataFrame,
 ) -> DataFrame[VoteLog]:
     """Add the votes of people to those of models."""
-    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
+    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse, categories)]))
 
 
 def voters_in(

@@ -12,7 +12,14 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.results.vote_summary import alike_line
-from flows.running.gaps import GAPS, Gap, complete_before, partial_judges, partial_line
+from flows.running.gaps import (
+    GAPS,
+    Gap,
+    complete_before,
+    partial_judges,
+    partial_line,
+    results_before,
+)
 from flows.running.readiness import not_ready_line
 from flows.running.run_row import one_line
 from flows.studies import Study
@@ -138,7 +145,9 @@ class RunCounts:
     def count_gaps(
         self, vote_log: DataFrame[VoteLog], warehouse: Warehouse, rated: pl.DataFrame
     ) -> None:
-        """Find judges with too many gaps, and complete results that must not be replaced.
+        """Find judges with too many gaps, and results that must not be replaced.
+
+        Votes on a part of the ballots do not replace complete results, and no vote replaces none.
 
         ``rated`` are the ballots that show one answer with their votes, see ``votes_on``.
         """
@@ -146,7 +155,10 @@ class RunCounts:
         log = pl.concat([vote_log.select(kinds), rated])
         self.partial = partial_judges(log, self.study.gaps_allowed)
         self.kept = complete_before(self.study, log, warehouse)
-        self.voteless = self.kept is None and log["choice"].is_null().all()
+        asked = log.filter(~pl.col("human").fill_null(value=False))
+        self.voteless = bool(self.partial) and asked["choice"].is_null().all()
+        if self.voteless and self.kept is None:
+            self.kept = results_before(self.study, warehouse)
 
     def not_written(self, what: str, error: Exception, step: str) -> None:
         """Record a file that could not be written, and the next step; the results are saved."""

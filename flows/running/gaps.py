@@ -108,8 +108,11 @@ def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> da
         planned = gaps.get((judge, prompt), Gap(0, 0)).planned
         saved[judge, prompt] = Gap(planned - voted, planned)
     complete = {unit for unit, gap in saved.items() if not gap.is_above(study.gaps_allowed)}
-    if complete.isdisjoint(partial):
-        return None
+    return None if complete.isdisjoint(partial) else results_before(study, warehouse)
+
+
+def results_before(study: Study, warehouse: Warehouse) -> datetime | None:
+    """Return when the study's results were saved, of whichever wave; null if it has none."""
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
     return saved_at
 
@@ -163,7 +166,7 @@ def partial_line(
 ) -> str:
     """Describe the judges with too many gaps, and the results that are kept; empty if none.
 
-    If the study is ``voteless``, no ballot has a vote.
+    If the run is ``voteless``, no judge has cast a vote.
     """
     if not partial:
         return ""
@@ -171,6 +174,11 @@ def partial_line(
         f"{judge} lacks {gap.missing} of {gap.planned} ballots" for judge, gap in partial.items()
     )
     gaps = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
+    if voteless and kept:
+        return (
+            f"Results not replaced: {gaps}; no ballot has a vote, so the results of "
+            f"{kept:%Y-%m-%d %H:%M} UTC stand"
+        )
     if voteless:
         return f"No results: {gaps}; no ballot has a vote"
     if kept is None:

@@ -146,6 +146,23 @@ def test_the_limit_of_time_is_an_option_and_changes_no_vote(voted: Warehouse) ->
 
 
 @pytest.mark.slow
+def test_votes_of_people_are_exported_in_a_form_that_can_be_measured(
+    remeasured: Warehouse, tmp_path: Path
+) -> None:
+    # As in docs/how-to/own-votes.md.
+    query = "select * exclude (study, run, saved_at) from vote_log where study = 'quick'"
+    place, file = str(remeasured.path), tmp_path / "votes.csv"
+    exported = CliRunner().invoke(
+        main, ["sql", query, "--format", "csv", "--output", str(file), "--warehouse", place]
+    )
+    assert exported.exit_code == 0, exported.output
+    measured = CliRunner().invoke(
+        main, ["measure", str(file), "--only", "position_consistency", "--format", "json"]
+    )
+    assert measured.exit_code == 0, measured.output
+    assert {row["judge"] for row in json.loads(measured.stdout)} >= {"people/ann", "people/ben"}
+
+
 def test_the_report_shows_people_and_is_of_the_run_that_measured(remeasured: Warehouse) -> None:
     out = remeasured.path.with_name("quick.html")
     command = ["report", "quick", "--out", str(out), "--warehouse", str(remeasured.path)]

@@ -82,6 +82,7 @@ def test_a_file_that_stays_busy_is_reported_with_who_holds_it_and_how(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
     monkeypatch.setattr(_locks, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(_locks, "TRIED_AGAIN_SECONDS", 0.2)
     notices: list[str] = []
     impatient = Warehouse(stocked.path, patience_seconds=0.3, tell=notices.append)
     with _held(stocked.path, how) as process:

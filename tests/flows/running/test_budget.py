@@ -106,6 +106,11 @@ def test_a_run_may_spend_its_budget_again(study: Make, tmp_path: Path) -> None:
     assert again_line(study(), place) == f"{again}, and may spend up to 5 USD again"
     free = study().model_copy(update={"budget_usd": None})
     assert again_line(free, place) == again
+    nightly = free.model_copy(update={"wave": "2026-11-29T20:33+00:00"})
+    assert again_line(nightly, place) == (
+        "run the same command again with --wave 2026-11-29T20:33+00:00: it asks only the missing "
+        "ballots"
+    )
 
 
 @pytest.mark.parametrize("budget", [math.inf, math.nan])

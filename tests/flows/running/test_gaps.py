@@ -13,6 +13,7 @@ import pytest
 
 from flows.audit import audit
 from flows.publishing.served_files import reports_of
+from flows.running.counts import RunCounts
 from flows.running.gaps import Gap, complete_before, gaps_of, partial_judges, partial_line
 from flows.studies import Study
 from schemas.judging import VoteLog
@@ -75,6 +76,28 @@ def test_complete_results_of_the_same_wave_are_not_replaced(
     assert complete_before(study.model_copy(update={"gaps_allowed": 0.05}), log, store) is None
 
 
+def test_a_wave_without_a_vote_replaces_no_results(
+    log: Any, make_estimates: Make, tmp_path: Path
+) -> None:
+    store = Warehouse(tmp_path / "w.duckdb")
+    human = pl.col("human")
+    silent = VoteLog.of(log.with_columns(choice=pl.when(human).then(pl.lit("first"))))
+    nobody = silent.select("dataset", "judge", "prompt", "choice", "stopped", "human").clear()
+
+    def counted(votes: Any) -> RunCounts:
+        counts = RunCounts(Study(name="s", prompts=["plain"], wave="2"))
+        counts.count_gaps(votes, store, nobody)
+        return counts
+
+    assert counted(silent).kept is None
+    store.save([Saving(Estimates, make_estimates())], run="r", study="s")
+    kept = counted(silent)
+    assert isinstance(kept.kept, datetime)
+    assert "no ballot has a vote, so the results of 20" in (kept.causes() or "")
+    # A wave in which some ballots have no vote replaces them.
+    assert counted(log).kept is None
+
+
 def test_gaps_are_counted_by_prompt(log: Any, make_estimates: Make, tmp_path: Path) -> None:
     whole = log.filter(~(log["choice"].is_null() & log["stopped"].is_null()))
     both = VoteLog.of(pl.concat([whole, log.with_columns(prompt=pl.lit("stern"))]))
@@ -99,7 +122,12 @@ def test_partial_results_are_reported(log: Any) -> None:
     )
     reported = "ada lacks 1 of 20 ballots (gaps_allowed is 0 of a judge's ballots)"
     assert partial_line(partial, 0, None).startswith(f"Partial results: {reported}")
-    kept = partial_line(partial, 0, datetime(2026, 11, 20, 2, 15, tzinfo=UTC))
+    saved_at = datetime(2026, 11, 20, 2, 15, tzinfo=UTC)
+    assert partial_line({"ada": Gap(20, 20)}, 0.05, saved_at, voteless=True) == (
+        "Results not replaced: ada lacks 20 of 20 ballots (gaps_allowed is 0.05 of a judge's "
+        "ballots); no ballot has a vote, so the results of 2026-11-20 02:15 UTC stand"
+    )
+    kept = partial_line(partial, 0, saved_at)
     assert kept.startswith(
         f"Results not replaced: {reported}, so the complete results of 2026-11-20 "
     )
