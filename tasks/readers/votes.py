@@ -285,7 +285,7 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
             reworded & ~(named & ~kind)
         ),
         **{
-            f"all votes {rule}": pl.col(column).n_unique().over(by) > 1
+            f"all votes {rule}": _differs(column, by)
             for rule, (column, by) in SAME.items()
             if column in filled
         },
@@ -314,6 +314,17 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
                 f"{several(rows.height, 'vote breaks', 'votes break')} this rule, "
                 f"the first is: {values}. {LIKE}"
             )
+
+
+def _differs(column: str, by: Sequence[str]) -> pl.Expr:
+    """Tell where a column has two values, or one and null, in votes with the same values of ``by``.
+
+    Votes of people and of judges may leave a fact to each other: the data state it for judges, and
+    the score of a pair comes from people.
+    """
+    human = pl.col("human").fill_null(value=False)
+    within = pl.col(column).n_unique().over(*by, human) > 1
+    return within | (pl.col(column).drop_nulls().n_unique().over(by) > 1)
 
 
 def _alternatives(rows: pl.DataFrame, rule: str) -> str:

@@ -160,7 +160,17 @@ def test_votes_of_people_are_exported_in_a_form_that_can_be_measured(
         main, ["measure", str(file), "--only", "position_consistency", "--format", "json"]
     )
     assert measured.exit_code == 0, measured.output
-    assert {row["judge"] for row in json.loads(measured.stdout)} >= {"people/ann", "people/ben"}
+    key = ("judge", "prompt", "mode", "perturbation", "subgroup")
+    found = {
+        tuple(row[column] for column in key): row["estimate"]
+        for row in json.loads(measured.stdout)
+        if row["statistic"] == "position_consistency"
+    }
+    saved = remeasured.query(
+        f"select {', '.join(key)}, estimate from estimates where statistic = 'position_consistency'"
+    )
+    assert found == {row[:-1]: row[-1] for row in saved.rows()}
+    assert {"people/ann", "people/ben"} < {judge for judge, *_ in found}
 
 
 def test_the_report_shows_people_and_is_of_the_run_that_measured(remeasured: Warehouse) -> None:
