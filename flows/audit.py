@@ -119,7 +119,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
                 pairs, alone, judges, votes, waiting=new, categories=categories, known=known
             )
         )
-        vote_log = with_people(vote_log, pairs, study, place, categories)
+        vote_log = with_people(vote_log, pairs, study, place)
         counts.count_gaps(vote_log, place, votes_on(pairs, alone, votes))
         if counts.kept is None:
             await save_results(row, pairs, vote_log, ratings, perturbed)

@@ -40,10 +40,6 @@ LAST = """
 
 PERSONS = "select count(*) as n from judges where provider = ?"
 KNOWN = "select study from vote_log union select study from ratings order by study"
-CATEGORIES = """
-    select distinct cluster as question_id, category from vote_log
-    where study = ? and not human and category is not null
-"""
 MODE = "select distinct mode from verdicts where study = ?"
 
 
@@ -92,8 +88,7 @@ def _replace(
     ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [study]}))
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
-    categories = warehouse.query(CATEGORIES, [study])
-    people = people_in(pairs, parameters, warehouse, categories) if voted else VoteLog.empty()
+    people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
     warehouse.start_run(row)
     if voted:
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)

@@ -48,13 +48,11 @@ def of_people(column: str = "judge") -> str:
     return f"starts_with({column}, '{PEOPLE}/')"
 
 
-def people_in(
-    pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse, categories: pl.DataFrame
-) -> DataFrame[VoteLog]:
+def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
     """Return the votes that people have cast on the pairs of a study.
 
     People see no judge prompt; their votes stand under the study's first one, so that each counts
-    once. ``categories`` has the ``category`` of each ``question_id``.
+    once.
     """
     people = people_of(warehouse, pairs)
     return log_people(
@@ -64,19 +62,14 @@ def people_in(
         prompt=study.prompts[0],
         wave=study.wave,
         too_fast_seconds=study.too_fast_seconds,
-        categories=categories,
     )
 
 
 def with_people(
-    vote_log: DataFrame[VoteLog],
-    pairs: DataFrame[Pairs],
-    study: Study,
-    warehouse: Warehouse,
-    categories: pl.DataFrame,
+    vote_log: DataFrame[VoteLog], pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse
 ) -> DataFrame[VoteLog]:
     """Add the votes of people to those of models."""
-    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse, categories)]))
+    return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
 
 
 def voters_in(

@@ -162,14 +162,12 @@ def log_people(
     prompt: str,
     wave: str,
     too_fast_seconds: float,
-    categories: pl.DataFrame | None = None,
 ) -> DataFrame[VoteLog]:
     """Join the votes of people to their pairs, under the prompt and wave of the judges.
 
     So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
     has not read: that vote is invalid, unless it says that the subject is not familiar, which a
     glance at the question may tell. The page measures the time, a file of votes may not.
-    ``categories`` has the ``category`` of each ``question_id``.
 
     Votes on a control pair give its ``human_score``, the mean over people, with the share of pairs
     that have one as ``label_chance``: voters see the samples in random order (unless the booth was
@@ -190,9 +188,6 @@ def log_people(
             simulated=pl.lit(value=False),
         )
     )
-    if categories is not None:
-        named = categories.select("category", cluster="question_id")
-        log = log.join(named, on="cluster", how="left")
     scores = _scores_of_pairs(log, pairs)
     return VoteLog.of(log.join(scores, on=["dataset", "sample", "arm"], how="left"))
 

@@ -328,11 +328,11 @@ def _differs(column: str, by: Sequence[str]) -> pl.Expr:
 
 
 def _alternatives(rows: pl.DataFrame, rule: str) -> str:
-    """Return the contradicting values of the first pair."""
-    column = next((c for c in ("label", *MODELS) if f"pair must have the same {c}" in rule), None)
+    """Return the contradicting values beside the first vote, if the rule is one of ``SAME``."""
+    column, by = SAME.get(rule.removeprefix("all votes "), (None, ()))
     if column is None:
         return ""
-    first = rows.head(1).select(PAIR)
-    values = rows.join(first, on=PAIR, nulls_equal=True, how="semi")[column]
+    first = rows.head(1).select(by)
+    values = rows.join(first, on=by, nulls_equal=True, how="semi")[column]
     given = ["null" if v is None else str(v) for v in values.unique(maintain_order=True).head(4)]
     return f" (found: {' and '.join(f'{v:.30}' for v in given)})"

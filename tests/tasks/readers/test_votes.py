@@ -370,6 +370,16 @@ def test_labels_that_differ_are_reported(write: Write) -> None:
     assert "(found: tie and null)" in refusal(write(rows))
 
 
+def test_people_and_judges_may_leave_facts_about_a_pair_to_each_other(write: Write) -> None:
+    judge = {**PLANTED, "label": "tie", "category": "maths", "human": False}
+    person = {**PLANTED, "judge": "ann", "human": True, "human_score": 0.5}
+    assert read_votes(write([judge, person])).height == 2
+    other = {**person, "category": "law"}
+    assert "same category (found: maths and law)" in refusal(write([judge, other]))
+    second = {**PLANTED, "judge": "ben", "human": True}
+    assert "same human_score (found: 0.5 and null)" in refusal(write([judge, person, second]))
+
+
 def test_an_error_about_a_number_for_a_name_says_how_to_write_it(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({**PLANTED, "sample": 17}) + "\n", encoding="utf-8")
