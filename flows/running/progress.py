@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from threading import get_ident
 from uuid import UUID
 
 from prefect import get_run_logger
@@ -24,7 +25,10 @@ def logged(what: str) -> Iterator[Status]:
 
 
 def notifier() -> Callable[[str], None]:
-    """Return a function that logs a line in this run and shows it; any thread may call it."""
+    """Return a function that logs a line in this run and shows it; any thread may call it.
+
+    The thread of the run logs at once, as it may be about to wait, and then runs nothing else.
+    """
     loop, context, logger = asyncio.get_running_loop(), copy_context(), get_run_logger()
     status = current_status()
 
@@ -32,8 +36,12 @@ def notifier() -> Callable[[str], None]:
         logger.warning(text)
         status.tell(text)
 
+    own = get_ident()
+
     def notify(text: str) -> None:
-        if not loop.is_closed():
+        if get_ident() == own:
+            show(text)
+        elif not loop.is_closed():
             loop.call_soon_threadsafe(show, text, context=context)
 
     return notify

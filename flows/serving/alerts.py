@@ -68,5 +68,5 @@ async def _start(
     if why:
         logger.warning("Drift was found, but %s is not started: %s", target, why)
         return
-    started = await client.create_flow_run_from_deployment(deployment.id, idempotency_key=key)
-    logger.warning("Drift was found: started %s (%s).", target, started.name)
+    await client.create_flow_run_from_deployment(deployment.id, idempotency_key=key)
+    logger.warning("Drift was found: started %s.", target)

@@ -140,8 +140,10 @@ class Problems:
 
     def _line(self, what: str, todo: str) -> str:
         where = joined_few(self._places[what, todo], 1)
-        place = f"{self.file}, {where}" if where else self.file
-        return f"{place}: {what if what.endswith('?') else what.rstrip('.') + '.'} {todo}"
+        place = f"{self.file}, {where}:" if where else self.file
+        # Most problems of a whole file continue the sentence.
+        place += "" if where or what.startswith(("is ", "has ")) else ":"
+        return f"{place} {what if what.endswith('?') else what.rstrip('.') + '.'} {todo}"
 
 
 def clip(value: object) -> str:
@@ -193,7 +195,7 @@ def open_table(path: Path, problems: Problems, readers: Mapping[str, Reader]) ->
 def require_text(start: bytes, problems: Problems) -> None:
     """Refuse a file that begins with ``start`` if it is binary."""
     if is_binary(start):
-        what = "is no text, and no file in a known format (`voirdire list formats`)"
+        what = "is not text, and no file in a known format (`voirdire list formats`)"
         problems.refuse("", what, "Name a log, or a table in CSV, JSON Lines or Parquet.")
 
 

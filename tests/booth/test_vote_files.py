@@ -190,7 +190,7 @@ def test_a_ballot_of_the_booth_is_not_voted_on_by_file(
         (("b.jsonl", b'{"ballot_id": "1"}'), r"line 1: there is no choice"),
         (("b.jsonl", b'\xff{"a"'), r"line 1: byte 0xff at position 1 is not UTF-8"),
         (("b.csv", b"a,b\n1,2\n"), r"header: there is no ballot_id and no choice"),
-        (("b.csv", b""), r"b.csv: is empty"),
+        (("b.csv", b""), r"b.csv is empty"),
         (("b.csv", b"ballot_id,choice\n1,2,3\n"), r"line 2: has 3 cells .*; the header has 2"),
         (("b.csv", b"ballot_id,choice\n1\n"), r"line 2: has 1 cells .*; the header has 2"),
         (("b.csv", b'ballot_id,choice\n"1"x,2\n'), r"line 2: is not CSV \(.*expected"),

@@ -66,4 +66,4 @@ def test_one_missed_run_is_made_up_for_and_what_ran_has_crashed(
     # At a server that others use too, they may be running it.
     assert len(shared) == 1
     assert "UTC and is run now; 2 earlier runs are cancelled" in shared[0]
-    assert "was interrupted; its votes are kept" in alone[-1]
+    assert "did not report its end; its votes are kept" in alone[-1]

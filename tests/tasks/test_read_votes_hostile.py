@@ -93,9 +93,9 @@ def test_a_column_twice_in_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "rule"),
     [
-        ("own.jsonl", b"", "own.jsonl: is empty"),
-        ("own.csv", b"", "own.csv: is empty"),
-        ("own.parquet", b"", "own.parquet: is empty"),
+        ("own.jsonl", b"", "own.jsonl is empty"),
+        ("own.csv", b"", "own.csv is empty"),
+        ("own.parquet", b"", "own.parquet is empty"),
         ("own.jsonl", b"\n \n", "own.jsonl holds no votes"),
         ("own.csv", ",".join(COLUMNS).encode(), "own.csv holds no votes"),
         ("own.parquet", b"PAR1 no parquet", "own.parquet cannot be read as Parquet"),
@@ -116,7 +116,7 @@ def test_files_that_hold_no_votes(tmp_path: Path, name: str, content: bytes, rul
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    assert "folder.csv: is a folder, not a file" in refusal(folder)
+    assert "folder.csv is a folder, not a file" in refusal(folder)
     assert "nowhere.jsonl: there is no such file" in refusal(tmp_path / "nowhere.jsonl")
 
 

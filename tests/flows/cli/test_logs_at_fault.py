@@ -37,7 +37,7 @@ def test_a_mapped_table_in_another_encoding(
 def test_a_binary_file_is_no_text_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_bytes(bytes(range(256)) * 20)
-    said = "own.csv: is no text, and no file in a known format (`voirdire list formats`)"
+    said = "own.csv is not text, and no file in a known format (`voirdire list formats`)"
     for words in (("doctor", path), ("measure", path), ("plan", "--dataset", path)):
         done = run(*words)
         assert done.exit_code == 2

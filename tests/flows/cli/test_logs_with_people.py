@@ -90,7 +90,7 @@ def test_a_mapped_column_is_a_slice(tmp_path: Path, name: str) -> None:
     done = run("calibrate", path, *given[:-2], "--slice", "topic", "--no-save", "--format", "json")
     assert agreements(done) == {None: (15, 20), "bills": (10, 10), "fares": (5, 10)}
     wrong = run("calibrate", path, *given, "--slice", "subject", "--no-save")
-    assert "tickets.csv: has no field 'subject' to split by; it has model, nr" in " ".join(
+    assert "tickets.csv has no field 'subject' to split by; it has model, nr" in " ".join(
         wrong.output.split()
     )
     # Both names mean one column, which would count twice.

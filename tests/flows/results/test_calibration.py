@@ -613,7 +613,7 @@ def test_a_gigabyte_is_refused_before_it_is_read(
     done = call("calibrate", "--humans", str(large), "--judges", write("judges", JUDGES))
     large.unlink()
     assert done.exit_code == 2
-    assert f"large.csv: has {1 << 30} bytes; at most {512 << 20} are allowed" in done.stderr
+    assert f"large.csv has {1 << 30} bytes; at most {512 << 20} are allowed" in done.stderr
 
 
 def test_the_terminal_names_the_limit_of_the_calibration(

@@ -220,7 +220,7 @@ def test_refuses_raw_rows_of_blank_lines(
 ) -> None:
     load(rows)
     (tmp_path / "raw.jsonl").write_text("\n\n")
-    with pytest.raises(ValueError, match=r"raw\.jsonl: has no questions"):
+    with pytest.raises(ValueError, match=r"raw\.jsonl has no questions"):
         DATASETS["humans_or_llms"].load(tmp_path)
 
 

@@ -240,9 +240,9 @@ def test_csv_row_over_many_lines_is_bounded(
     ("name", "said"),
     [
         ("none.csv", "none.csv: there is no such file at "),
-        ("empty.csv", "empty.csv: is empty. Write at least one row."),
-        ("folder.csv", "folder.csv: is a folder, not a file. Give the path of a file in it."),
-        ("large.csv", "large.csv: has 11 bytes; at most 10 are allowed. Split it"),
+        ("empty.csv", "empty.csv is empty. Write at least one row."),
+        ("folder.csv", "folder.csv is a folder, not a file. Give the path of a file in it."),
+        ("large.csv", "large.csv has 11 bytes; at most 10 are allowed. Split it"),
         ("n\0ul.csv", "there is no such file at "),
     ],
 )

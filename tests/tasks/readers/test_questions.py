@@ -313,9 +313,9 @@ def test_json_values_are_not_coerced(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("mine.jsonl", b"", "mine.jsonl: is empty. Write at least one row."),
-        ("mine.jsonl", b"\n\n", "mine.jsonl: has no questions. Write at least one."),
-        ("mine.csv", b"question_id,question,anchor,target\n", "mine.csv: has no questions."),
+        ("mine.jsonl", b"", "mine.jsonl is empty. Write at least one row."),
+        ("mine.jsonl", b"\n\n", "mine.jsonl has no questions. Write at least one."),
+        ("mine.csv", b"question_id,question,anchor,target\n", "mine.csv has no questions."),
         ("mine.csv", b"\n", "missing column 'question', 'anchor', 'target'"),
         (
             "mine.csv",
@@ -323,7 +323,7 @@ def test_json_values_are_not_coerced(
             "Columns are separated by commas, semicolons or tabs",
         ),
         ("mine.csv", b"target,target,x,x,question_id,question,anchor\n", "'target' occurs more"),
-        ("mine.parquet", b"PAR1PAR1", "mine.parquet: is not Parquet ("),
+        ("mine.parquet", b"PAR1PAR1", "mine.parquet is not Parquet ("),
         (
             "mine.txt",
             b"x",
