@@ -290,7 +290,7 @@ async def settle(client: PrefectClient, registered: Registered, *, alone: bool) 
         notes = [f"was due at {missed[0]['expected_start_time'][:16]} UTC and is run now{others}"]
     begun = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
     for run in await _runs(client, registered, begun) if alone else []:
-        message = "voirdire serve ended while it ran, so its end is not known. Its votes are kept: run it again."
+        message = "voirdire serve ended while it ran. Its votes are kept: run it again to continue."
         await client.set_flow_run_state(UUID(run["id"]), Crashed(message=message), force=True)
         notes.append(
             f"{run['name']} did not report its end; its votes are kept: run it again to continue"
