@@ -72,8 +72,8 @@ CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 """What a number of further questions promises: less where true shifts are small (section 17)."""
 
 NEAR = (
-    "is not known: the true value may lie so near the limit that {} times those asked leave it "
-    "open; if it does not, fewer decide it"
+    "is not known: if the true value lies near the limit, even {} times those asked may not be "
+    "enough"
 )
 ALL_REASONS = "mart.recommendations"
 LABELS = (

@@ -423,8 +423,8 @@ def test_questions_that_do_not_decide_the_position_may_decide_the_agreement(meas
     text = " ".join(measure(rows).stdout.split())
     assert (
         "About 39 more questions would decide agreement with the labels with a chance of 60 to 80 "
-        "%; how many questions would decide position is not known: the true value may lie so near "
-        "the limit that 10 times those asked leave it open; if it does not, fewer decide it. "
+        "%; how many questions would decide position is not known: if the true value lies near "
+        "the limit, even 10 times those asked may not be enough. "
         "Position is inconclusive"
     ) in text
 

@@ -94,7 +94,7 @@ def test_damaged_gzip_files_are_errors(tmp_path: Path) -> None:
         path.write_bytes(content)
         done = CliRunner().invoke(main, ["doctor", str(path)])
         assert done.exit_code == 2
-        assert done.stderr.startswith("voirdire: votes.jsonl.gz: is damaged gzip (")
+        assert done.stderr.startswith("voirdire: votes.jsonl.gz is damaged gzip (")
         assert done.stderr.count("\n") == 1
 
 

@@ -75,8 +75,8 @@ def test_what_no_number_of_questions_would_decide_is_said() -> None:
     [line] = advice(advised(unknown | {"stays_open": "position"}))
     assert rf"(.04 \[{MINUS}.02, .11\]" in line.typeset().markdown()
     assert line.why == (
-        "How many questions would decide position is not known: the true value may lie so near the "
-        "limit that 10 times those asked leave it open; if it does not, fewer decide it. "
+        "How many questions would decide position is not known: if the true value lies near the "
+        "limit, even 10 times those asked may not be enough. "
         "Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive (about 1 "
         "more question)"
     )
