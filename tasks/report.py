@@ -15,6 +15,7 @@ from tasks.conclusions.rules import detects_at_of
 from tasks.evidence.examples import Examples, changes, examples_of
 from tasks.gates.scorecard import FAILS
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.printable import same_command
 from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
 from tasks.reporting.advice import advice, not_measured, policy, without_judges
@@ -256,7 +257,7 @@ def _gaps(facts: ReportFacts) -> str:
     return (
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
         f"no reply. {rest}Reason: {facts.gaps or 'not known'}. "
-        "Run the same command again: it asks only the missing ballots."
+        f"Run {same_command(facts.wave)} again: it asks only the missing ballots."
     )
 
 

@@ -95,8 +95,6 @@ def _command(pid: int) -> str:
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.25
 NOTICE_SECONDS = 5.0
-TRIED_AGAIN_SECONDS = 5.0
-"""A visit that waits no longer than this is tried again by its caller."""
 """A longer wait is reported, and reported again if another process has the file then."""
 
 
@@ -129,8 +127,11 @@ class LockNotices:
         self._named: set[int | None] = set()
         self._lock = threading.Lock()
 
-    def met(self, error: str, patience_seconds: float) -> None:
-        """Record that the file was locked; report it if that has lasted long."""
+    def met(self, error: str, patience_seconds: float | None) -> None:
+        """Record that the file was locked; report it if that has lasted long.
+
+        ``patience_seconds`` is null if the caller tries again afterwards.
+        """
         with self._lock:
             now = time.monotonic()
             self._since = now if self._since is None else self._since
@@ -140,9 +141,8 @@ class LockNotices:
             self._named.add(_named_in(error))
             self._reported = now
         holder = holder_of(self._path, error)
-        tried_again = patience_seconds <= TRIED_AGAIN_SECONDS
-        waiting = "Waiting" if tried_again else f"Waiting up to {patience_seconds:g} s"
-        self._tell(f"{self._path} is {holder}. {waiting}. {holder.advice}.")
+        most = "" if patience_seconds is None else f" up to {patience_seconds:g} s"
+        self._tell(f"{self._path} is {holder}. Waiting{most}. {holder.advice}.")
 
     def free(self) -> None:
         """Record that the file could be opened; report the end of a reported lock."""
@@ -155,10 +155,13 @@ class LockNotices:
 
 
 class LockRetry:
-    """Retries of one visit, with growing pauses until the time is up."""
+    """Retries of one visit, with growing pauses until the time is up.
 
-    def __init__(self, path: Path, seconds: float, notices: LockNotices) -> None:
-        self._path, self._seconds, self._notices = path, seconds, notices
+    If the caller tries ``again`` after that, notices do not say how long it waits.
+    """
+
+    def __init__(self, path: Path, seconds: float, notices: LockNotices, *, again: bool) -> None:
+        self._path, self._seconds, self._notices, self._again = path, seconds, notices, again
         self._until = time.monotonic() + seconds
         self._pause = FIRST_PAUSE_SECONDS
 
@@ -167,7 +170,7 @@ class LockRetry:
 
         Raise WarehouseBusyError if the time is up.
         """
-        self._notices.met(error, self._seconds)
+        self._notices.met(error, None if self._again else self._seconds)
         if time.monotonic() >= self._until:
             raise WarehouseBusyError.of(self._path, holder_of(self._path, error), self._seconds)
         left = self._until - time.monotonic()

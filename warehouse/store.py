@@ -282,7 +282,8 @@ class Warehouse:
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file as soon as no other process holds it; close it afterwards."""
         seconds = self.patience_seconds if patience_seconds is None else patience_seconds
-        retry = LockRetry(self.path, seconds, self._lock_notices)
+        again = seconds < self.patience_seconds
+        retry = LockRetry(self.path, seconds, self._lock_notices, again=again)
         while True:
             # Other threads of this process can use the file while this one waits.
             with _one_visit:

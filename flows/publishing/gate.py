@@ -28,7 +28,7 @@ from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendatio
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.wording import PLAIN, clean, count, interval, marked, number
 from tasks.validation.unknown_names import unknown
-from warehouse.evidence.selection import NEWER
+from warehouse.evidence.selection import NEWER, WITHOUT_VOTES
 from warehouse.store import Warehouse
 
 PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
@@ -67,10 +67,12 @@ MEASURES = {
 }
 """Gate, or the statistic of the finding that it follows -> what its limit is a limit of."""
 RECOMMENDED = "select * from mart.recommendations where study = ?"
-LAST = """
-    select state, error from runs where study = ? and flow = 'audit'
-    order by started_at desc limit 1
-"""
+LAST = f"""
+    select if(starts_with(state, 'completed') and {WITHOUT_VOTES}, 'silent', state) as state, error
+    from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""  # noqa: S608 - SQL of our own
+UNKNOWN = {**{state: ENDED[state] for state in ("failed", "killed")}, "silent": "got no vote"}
+"""How the last run ended, if gates are not known because of it -> in words."""
 WAVES = """
     select distinct parameters->>'wave' as wave from runs where study = ? and flow = 'audit'
 """
@@ -166,8 +168,8 @@ def gate_of(
     ``among`` names the ``judge`` or the ``prompt`` to keep; a prompt with or without its digest.
 
     Raise LookupError if the study has no results, or none of this wave, or of one of these judges
-    or prompts; ValueError if no wave is named and the last run failed, because its judges may have
-    changed, or a newer wave has other results.
+    or prompts; ValueError if no wave is named and the last run failed or got no vote, because its
+    judges may have changed, or a newer wave has other results.
     """
     run = study_of(run_of_results(warehouse, study))
     found, recommended, last, waves, people, newer = warehouse.query_all(
@@ -178,8 +180,8 @@ def gate_of(
         (PEOPLE, {"study": study}),
         (NEWER, {"study": study, "wave": run.wave}),
     )
-    if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
-        ended = f"{ENDED[last['state'].item()]}{because(last['error'].item())}"
+    if wave is None and last.height and last["state"].item() in UNKNOWN:
+        ended = f"{UNKNOWN[last['state'].item()]}{because(last['error'].item())}"
         raise ValueError(
             f"the last run of study {study!r} {ended}, so its gates are not known. Run `voirdire "
             f"audit {study}` again, or name the wave that has results: --wave {quote(run.wave)}."

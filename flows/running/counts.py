@@ -147,7 +147,8 @@ class RunCounts:
     ) -> None:
         """Find judges with too many gaps, and results that must not be replaced.
 
-        Votes on a part of the ballots do not replace complete results, and no vote replaces none.
+        Votes on a part of the ballots replace no complete results. A run without any vote replaces
+        no results at all.
 
         ``rated`` are the ballots that show one answer with their votes, see ``votes_on``.
         """

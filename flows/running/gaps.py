@@ -185,5 +185,5 @@ def partial_line(
         return f"Partial results: {gaps}; the results rest on the remaining votes"
     return (
         f"Results not replaced: {gaps}, so the complete results of {kept:%Y-%m-%d %H:%M} UTC "
-        "stand; the votes of this run are saved, and the same command asks the missing ballots"
+        "stand; the votes of this run are saved, and an audit of the same wave asks the rest"
     )

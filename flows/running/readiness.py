@@ -3,14 +3,13 @@
 This is checked before the heavy imports, so without frames. Also: whether a budget suffices.
 """
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from flows.studies import Study
 from tasks.engine.litellm_adapter import diverting, highest_price
 from tasks.engine.queue import most_tokens
-from tasks.kit.printable import printable
+from tasks.kit.printable import same_command
 from tasks.progress import usd
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 
@@ -92,9 +91,7 @@ def _missing(judge: str, dropped: list[str]) -> list[str]:
 
 def again_line(study: Study, warehouse: Path) -> str:
     """Say how to ask for the missing ballots, and what that may cost beside what is spent."""
-    # The command may name each new wave by the date or the minute.
-    wave = f" with --wave {shlex.quote(printable(study.wave))}" if study.wave else ""
-    again = f"run the same command again{wave}: it asks only the missing ballots"
+    again = f"run {same_command(study.wave)} again: it asks only the missing ballots"
     if study.budget_usd is None:
         return again
     # Imports frames.

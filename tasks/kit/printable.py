@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -135,6 +136,11 @@ def because(error: str | None) -> str:
         return ""
     line = printable(" ".join(error.split())).rstrip(".")
     return f" ({line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''})"
+
+
+def same_command(wave: str) -> str:
+    """Say which command continues a run: it may name each new wave by the date or the minute."""
+    return f"the same command{f' with --wave {shlex.quote(printable(wave))}' if wave else ''}"
 
 
 def is_binary(start: bytes) -> bool:

@@ -82,7 +82,6 @@ def test_a_file_that_stays_busy_is_reported_with_who_holds_it_and_how(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
     monkeypatch.setattr(_locks, "NOTICE_SECONDS", 0.1)
-    monkeypatch.setattr(_locks, "TRIED_AGAIN_SECONDS", 0.2)
     notices: list[str] = []
     impatient = Warehouse(stocked.path, patience_seconds=0.3, tell=notices.append)
     with _held(stocked.path, how) as process:
@@ -102,6 +101,18 @@ def test_a_file_that_stays_busy_is_reported_with_who_holds_it_and_how(
                 impatient.read(Questions)
     assert impatient.read(Questions).height == 1
     assert [reported.split(",")[0] for reported in notices[1:]] == [f"{stocked.path} is free again"]
+
+
+def test_a_visit_that_is_tried_again_does_not_say_how_long_it_waits(
+    stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_locks, "NOTICE_SECONDS", 0.1)
+    notices: list[str] = []
+    patient = Warehouse(stocked.path, patience_seconds=60, tell=notices.append)
+    with _held(stocked.path, "write"), pytest.raises(WarehouseBusyError):
+        patient.save([make(Questions)], run="r2", patience_seconds=0.3)
+    (notice,) = notices
+    assert "for writing. Waiting. " in notice
 
 
 def test_arguments_of_the_holder_are_not_shown(tmp_path: Path) -> None:

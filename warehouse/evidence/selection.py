@@ -40,11 +40,15 @@ NAMES = f"""
         union all select judge, prompt, wave, null from differing_labels where {OF_LABELS}
     )
 """
-ASKED = """(
+WITHOUT_VOTES = "failed > 0 and asked + from_warehouse = 0"
+"""Whether no ballot of a run has a vote; it replaced no results."""
+ASKED = f"""(
     select parameters->>'wave' as wave, min(started_at) as began from runs
-    where study = $study and flow = 'audit' and starts_with(state, 'completed') group by wave
+    where study = $study and flow = 'audit' and starts_with(state, 'completed')
+        and ({WITHOUT_VOTES}) is not true
+    group by wave
 )"""
-"""The waves of a study that were asked to the end, maybe with gaps."""
+"""The waves of a study that were asked to the end, maybe with gaps, and have votes."""
 UNMEASURED = f"""
     select wave from {ASKED} where wave <> ''
     except

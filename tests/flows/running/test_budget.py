@@ -108,7 +108,7 @@ def test_a_run_may_spend_its_budget_again(study: Make, tmp_path: Path) -> None:
     assert again_line(free, place) == again
     nightly = free.model_copy(update={"wave": "2026-11-29T20:33+00:00"})
     assert again_line(nightly, place) == (
-        "run the same command again with --wave 2026-11-29T20:33+00:00: it asks only the missing "
+        "run the same command with --wave 2026-11-29T20:33+00:00 again: it asks only the missing "
         "ballots"
     )
 

@@ -207,6 +207,35 @@ def test_a_missing_key_costs_its_judge_only(
 
 @pytest.mark.slow
 @pytest.mark.served
+def test_a_night_without_replies_keeps_the_results_of_the_night_before(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    small = [word for word in SMALL if word != "offline/random"]
+    small.remove("--judge")
+    results = "select distinct run, wave from estimates"
+    first = voirdire(*small, "--wave", "n1")
+    assert first.returncode == 0, first.stderr
+    before, gate = warehouse.query(results).rows(), voirdire("gate", "quick")
+    assert before
+    emulated.behave(faults={"error": 1.0})
+    emulated.provider(attempts=1)
+    for wave in ("n2", "n3"):
+        down = voirdire(*small, "--wave", wave)
+        assert down.returncode == 3, down.stderr
+        said = " ".join(down.stdout.split())
+        assert f"Results not replaced: emu/one lacks {BALLOTS} of {BALLOTS} ballots" in said
+        assert f"run the same command with --wave {wave} again" in said
+        assert warehouse.query(results).rows() == before
+        # The judge may have changed, as after a failed run; what is known of it can be seen.
+        unknown = voirdire("gate", "quick")
+        assert unknown.returncode == 2
+        assert "the last run of study 'quick' got no vote (Results not replaced" in unknown.stderr
+        after = voirdire("gate", "quick", "--wave", "n1")
+        assert (after.returncode, after.stdout) == (gate.returncode, gate.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.served
 def test_a_judge_that_was_down_in_an_earlier_wave_is_asked_again(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
