@@ -17,6 +17,7 @@ from tasks.kit.command_line import (
     port_option,
     warehouse_option,
 )
+from tasks.kit.exit_codes import ExitCode
 from warehouse.path_checks import existing_path
 
 ARMS = click.Choice(["control", "experimental", "sham"])
@@ -156,7 +157,7 @@ def booth(
             f"folder; `voirdire booth {study} --hand-in` tries again to save them."
         )
         if not saved:
-            sys.exit(1)
+            sys.exit(ExitCode.FAILED)
 
 
 def _changes(programme: dict[str, Any]) -> dict[str, Any]:

@@ -29,10 +29,15 @@ if __name__ == "__main__":
 from booth.cli import booth
 from flows.cli.main import main as voirdire
 from flows.studies import STUDIES, Study, StudyFile
+from tasks import providers as own_providers
 from tasks.charts import CHARTS
 from tasks.conclusions.derived_columns import COLUMNS
+from tasks.curate import FOLDER_VARIABLES
 from tasks.datasets import DATASETS
+from tasks.kit import command_line, stage, user_folder
 from tasks.kit.defaults import Thresholds
+from tasks.kit.exit_codes import ExitCode
+from tasks.kit.printable import AUTHENTICATION
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -40,6 +45,7 @@ from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
 from tasks.readers.formats import FORMATS
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, Statistic
+from warehouse import path_checks
 from warehouse.descriptions import FRAMES, picked_columns
 from warehouse.store import Warehouse
 
@@ -65,6 +71,42 @@ STATISTICS_NOTE = (
     "[operating characteristics](operating-characteristics.md) has figures of the row's size or "
     "coverage, or says there why it needs none."
 )
+
+OUTPUT_NOTE = (
+    "Results go to standard output, messages to standard error. An error message names what is "
+    "wrong, its value, what is allowed and the next step; with `VOIRDIRE_DEBUG=1` it also has a "
+    "traceback."
+)
+VARIABLES = (
+    (path_checks, "VARIABLE"),
+    (user_folder, "VARIABLE"),
+    (own_providers, "VARIABLE"),
+    (stage, "DAYS_VARIABLE"),
+    (command_line, "DEBUG_VARIABLE"),
+)
+"""Modules and their constants that name an environment variable; the text below it is its
+meaning."""
+PREFECT_VARIABLES = (
+    (
+        f"`PREFECT_API_URL`, `{AUTHENTICATION}`",
+        "a Prefect server that is already running, and its authentication string",
+    ),
+    (
+        "`PREFECT_HOME`",
+        "where Prefect keeps its database and cached results. Default: `~/.prefect`",
+    ),
+)
+KEYS_NOTE = """\
+[The providers](providers.md#bundled-providers) list the variables of their API keys and \
+addresses. Keys are read from the environment only and reach no parameter, log, artifact, report \
+or table.
+
+`audit` does not ask judges whose calls a variable such as `OPENAI_BASE_URL` would send elsewhere \
+than the provider file says.
+
+Two variables are for the tests only: `VOIRDIRE_REQUIRE_MATRIX=1` and \
+`VOIRDIRE_REQUIRE_BROWSER=1` make a missing emulator or browser an error instead of a skipped test.\
+"""
 
 
 def commands() -> str:
@@ -294,6 +336,30 @@ def marts() -> str:
     )
 
 
+def exit_codes() -> str:
+    """Return the page of exit codes."""
+    meanings = _attribute_docstrings(inspect.getsource(ExitCode))
+    return _page(
+        "Exit codes",
+        _table(("code", "meaning"), [(str(int(each)), meanings[each.name]) for each in ExitCode]),
+        OUTPUT_NOTE,
+    )
+
+
+def environment() -> str:
+    """Return the page of environment variables."""
+    own = [
+        (f"`{getattr(module, name)}`", _attribute_docstrings(inspect.getsource(module))[name])
+        for module, name in VARIABLES
+    ]
+    own += [
+        (f"`{variable}`", f"the folder of the dataset `{dataset}`, if `--folder` is not given")
+        for dataset, variable in FOLDER_VARIABLES.items()
+    ]
+    own += PREFECT_VARIABLES
+    return _page("Environment variables", _table(("variable", "meaning"), own), KEYS_NOTE)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "study-file.md": study_file,
@@ -302,6 +368,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "statistics.md": statistics,
     "tables.md": tables,
     "marts.md": marts,
+    "exit-codes.md": exit_codes,
+    "environment.md": environment,
 }
 
 
@@ -388,7 +456,7 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, str]]:
     texts: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         if issubclass(kind, BaseModel) and kind is not BaseModel:
-            texts |= _attribute_docstrings(kind)
+            texts |= _attribute_docstrings(inspect.getsource(kind))
     for name, field in model.model_fields.items():
         yield name, field, " ".join(texts.get(name, "").split("\n\n")[0].split())
 
@@ -415,14 +483,17 @@ def _ranged(field: FieldInfo) -> str:
     return ", ".join(filter(None, (_type(field), _allowed(field))))
 
 
-def _attribute_docstrings(model: type[BaseModel]) -> dict[str, str]:
-    (definition,) = ast.parse(inspect.getsource(model)).body
-    body = definition.body if isinstance(definition, ast.ClassDef) else []
+def _attribute_docstrings(source: str) -> dict[str, str]:
+    """Return the text below each assignment of a class, or of a module that is more than that."""
+    body = ast.parse(source).body
+    if len(body) == 1 and isinstance(body[0], ast.ClassDef):
+        body = body[0].body
     return {
-        declared.target.id: inspect.cleandoc(text.value.value)
+        target.id: inspect.cleandoc(text.value.value)
         for declared, text in itertools.pairwise(body)
-        if isinstance(declared, ast.AnnAssign)
-        and isinstance(declared.target, ast.Name)
+        if isinstance(declared, ast.Assign | ast.AnnAssign)
+        for target in (declared.targets if isinstance(declared, ast.Assign) else [declared.target])
+        if isinstance(target, ast.Name)
         and isinstance(text, ast.Expr)
         and isinstance(text.value, ast.Constant)
         and isinstance(text.value.value, str)

@@ -10,6 +10,8 @@ import duckdb
 from warehouse._external_access import connect
 
 VARIABLE = "VOIRDIRE_WAREHOUSE"
+"""the DuckDB file, if `--warehouse` is not given. Default: `voirdire.duckdb` in the current
+folder"""
 DEFAULT = "voirdire.duckdb"
 MAGIC = slice(8, 12)
 """Offset of the magic bytes of a DuckDB file (https://duckdb.org/docs/internals/storage)."""

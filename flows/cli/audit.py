@@ -22,6 +22,7 @@ from flows.serving.server import SETTINGS, Server, find_server, require_answer
 from flows.studies import STUDIES, Study, make_study
 from tasks.engine.worker_client import shared_worker
 from tasks.kit.command_line import given_options
+from tasks.kit.exit_codes import ExitCode
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
@@ -82,7 +83,7 @@ def audit_here(
 
         require_data(study, saved, path, "audit")
     dated = study.at(datetime.now(UTC))
-    code = DONE
+    code = ExitCode.DONE
     if last := completed_run(path, study.name, dated.fingerprint()):
         from flows.results.up_to_date import restore_report, reuse_results
         from warehouse.store import Warehouse
@@ -255,15 +256,13 @@ def _show_run(
         run = state.state_details.flow_run_id
         notes.append(f"Prefect: {access.url.removesuffix('/api')}/runs/flow-run/{run}")
     _show(study, path, results, notes, gaps=gaps)
-    return WITH_GAPS if gaps else DONE
+    return ExitCode.WITH_GAPS if gaps else ExitCode.DONE
 
 
 VOTED = """
     select exists(from votes join ballots using (ballot_id) where judge in $judges) as voted
 """
 """Whether there are votes of a judge of the study."""
-DONE, WITH_GAPS = 0, 3
-"""Exit codes."""
 
 LAST_ERROR = """
     select error from runs where study = ? and flow = 'audit' order by started_at desc limit 1

@@ -22,6 +22,7 @@ from schemas.results import (
 from schemas.results import MEASURES as CHANGES
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
+from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import because
 from tasks.prompts import without_digest
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
@@ -32,8 +33,11 @@ from warehouse.evidence.selection import NEWER, WITHOUT_VOTES
 from warehouse.store import Warehouse
 
 PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
-EXIT_CODES = {PASSED: 0, BROKEN: 1, INCONCLUSIVE: 3}
-"""Outcome -> exit code; 2 is wrong input, as for every command."""
+EXIT_CODES = {
+    PASSED: ExitCode.DONE,
+    BROKEN: ExitCode.FAILED,
+    INCONCLUSIVE: ExitCode.WITH_GAPS,
+}
 CHECKS = """
     select g.*, f.statistic, if(f.finding <> 'rewards', f.detected_by, null) as detected_by, (
         select min(concat_ws(' of ', d.measure, d.perturbation)) from drifts as d

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from tasks.kit.command_line import errors_in_a_line
+from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import message
 from tasks.progress import step
 
@@ -120,7 +121,8 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
                 "voirdire: stopped. All saved votes are kept. Run the command again to continue.",
                 err=True,
             )
-            exit_now(143 if isinstance(stop, Terminated) else 130)
+            terminated = isinstance(stop, Terminated)
+            exit_now(ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED)
         except SystemExit as end:
             error = str(end.__context__ or "")
             raise

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tasks.engine.journal import CallError, Reply, read_journal
 from tasks.engine.litellm_adapter import worker_environment
+from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import redact
 from tasks.providers import Judge
 
@@ -57,7 +58,7 @@ class WorkerEndedError(Exception):
 class WorkerError(RuntimeError):
     """The worker dies again and again, so that nothing can be asked."""
 
-    exit_code = 1
+    exit_code = ExitCode.FAILED
 
 
 class DraftsLostError(Exception):

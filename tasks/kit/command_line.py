@@ -13,8 +13,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import is_unseen, message
 
+DEBUG_VARIABLE = "VOIRDIRE_DEBUG"
+"""with the value `1`, an error prints its traceback"""
 MOST = 4096
 """Maximum length of an argument, in characters."""
 
@@ -241,11 +244,10 @@ def errors_in_a_line() -> Iterator[None]:
         # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
-        if os.environ.get("VOIRDIRE_DEBUG"):
+        if os.environ.get(DEBUG_VARIABLE):
             raise
         click.echo(f"voirdire: {message(with_warehouse(_text(error)))}", err=True)
-        # 2: wrong use or input, unless the error has its own code.
-        sys.exit(getattr(error, "exit_code", 2))
+        sys.exit(getattr(error, "exit_code", ExitCode.WRONG_USE))
 
 
 def _text(error: Exception) -> str:

@@ -31,7 +31,7 @@ LIBRARIES = ("duckdb", "numpy", "polars", "scipy")
 """Libraries that compute results: another version computes them anew."""
 PICKLED, FRAME = b"-", b"+"
 DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
-"""Environment variable: number of days that cached results are kept. Votes are never deleted."""
+"""number of days after which a run deletes unused cached results when it ends. Default: 30"""
 
 P = ParamSpec("P")
 R = TypeVar("R")

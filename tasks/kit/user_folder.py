@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 
 VARIABLE = "VOIRDIRE_HOME"
+"""your own folder, with `studies/`, `providers/`, `prompts/`, `datasets/`, `perturbations/`,
+`statistics/` and `metrics/`. Default: `voirdire` in the current folder. A folder that does not
+exist is an error"""
 DEFAULT = "voirdire"
 
 

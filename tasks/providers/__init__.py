@@ -235,8 +235,7 @@ def _require_batches(judge: Judge) -> None:
 
 
 VARIABLE = "VOIRDIRE_PROVIDERS"
-"""Environment variable of a folder with the user's own provider files, instead of ``providers``
-in the user's own folder."""
+"""a folder with provider files of your own, instead of `providers/` in your own folder"""
 
 
 def _own_folder() -> Path | None:
