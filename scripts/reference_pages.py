@@ -93,10 +93,12 @@ PREFECT_VARIABLES = (
     ),
     (
         "`PREFECT_HOME`",
-        "where Prefect keeps its database and cached results. Default: `~/.prefect`",
+        "the folder of Prefect's database and cached results. Default: `~/.prefect`",
     ),
 )
 KEYS_NOTE = """\
+A guide says what [your own folder](../how-to/extend.md#a-folder-of-your-own) holds.
+
 [The providers](providers.md#bundled-providers) list the variables of their API keys and \
 addresses. Keys are read from the environment only and reach no parameter, log, artifact, report \
 or table.

@@ -83,7 +83,7 @@ def audit_here(
 
         require_data(study, saved, path, "audit")
     dated = study.at(datetime.now(UTC))
-    code = ExitCode.DONE
+    code: int = ExitCode.DONE
     if last := completed_run(path, study.name, dated.fingerprint()):
         from flows.results.up_to_date import restore_report, reuse_results
         from warehouse.store import Warehouse
