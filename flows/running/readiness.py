@@ -25,9 +25,7 @@ def not_ready(study: Study) -> dict[str, str]:
     unbounded = without_bounds(study)
     reasons = {}
     for judge in study.judges:
-        missing = " and ".join(provider_of(judge).missing_variables())
-        without_key = f"no API key or address in {missing}" if missing else ""
-        found = filter(None, (_diverted(judge), without_key, unbounded.get(judge)))
+        found = filter(None, (_diverted(judge), _not_set(judge), unbounded.get(judge)))
         if reason := "; ".join(found):
             reasons[judge] = reason
     return reasons
@@ -39,6 +37,16 @@ def not_ready_line(reasons: Mapping[str, str]) -> str:
     for judge, reason in reasons.items():
         by_reason.setdefault(reason, []).append(judge)
     return "; ".join(f"{', '.join(judges)}: {reason}" for reason, judges in by_reason.items())
+
+
+def _not_set(judge: str) -> str:
+    """Name the environment variables that calls require and that are not set; empty if none."""
+    provider = provider_of(judge)
+    holds = {provider.api_base_variable: "address", provider.key_variable: "API key"}
+    missing: dict[str, list[str]] = {}
+    for variable in provider.missing_variables():
+        missing.setdefault(holds.get(variable, "value"), []).append(variable)
+    return " and ".join(f"no {what} in {' and '.join(each)}" for what, each in missing.items())
 
 
 def _diverted(judge: str) -> str:

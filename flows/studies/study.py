@@ -270,7 +270,7 @@ class Study(Parameters):
     def _problems_of_design(self, called: Mapping[str, str]) -> Iterator[str]:
         said = {
             field: f"{called.get(field, field)} ({getattr(self, field)})"
-            for field in ("votes_per_pair", "stop", "probe", "detects_at")
+            for field in ("votes_per_pair", "stop", "detects_at")
         }
         yield from self.wave_problems()
         yield from self._problems_of_models()
@@ -278,11 +278,13 @@ class Study(Parameters):
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             yield f"{', '.join(twice)} given more than once. Give each prompt once."
         alone = [label for label in labels if prompt_of(label).pointwise]
-        early = self.stop != "none" or self.probe
+        early = [said["stop"]] if self.stop != "none" else []
+        early += [called.get("probe", "probe")] if self.probe else []
+        asking = f"{' and '.join(early)} {'needs' if len(early) == 1 else 'need'}"
         if alone and early:
             yield (
-                f"{said['stop']} and {said['probe']} need pairs in both orders, but the "
-                f"judge prompt {alone[0]!r} shows one answer. Leave both out."
+                f"{asking} pairs in both orders, but the judge prompt {alone[0]!r} shows one "
+                f"answer. Leave {'it' if len(early) == 1 else 'both'} out."
             )
         if self.reworded and not self.variants():
             known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
@@ -292,8 +294,8 @@ class Study(Parameters):
             )
         if self.mode == "paper" and early:
             yield (
-                f"{said['stop']} and {said['probe']} need each pair in both orders, but "
-                "mode 'paper' draws positions at random. Use mode 'balanced'."
+                f"{asking} each pair in both orders, but mode 'paper' draws positions at random. "
+                "Use mode 'balanced'."
             )
         if self.detects_at <= self.thresholds.overlooks_below:
             yield (

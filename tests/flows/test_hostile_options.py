@@ -211,6 +211,12 @@ def test_the_largest_seed_is_planned_and_a_larger_one_refused() -> None:
         (["--wave", "w" * 65], "but must have at most 64 characters. Give such a value, or leave "),
         (["--dataset", ""], "--dataset is '', but must not be empty."),
         (["--votes", "3"], "--votes (3) must be even in mode 'balanced'."),
+        (["--mode", "paper", "--stop", "pair"], "--stop (pair) needs each pair in both orders, "),
+        (["--mode", "paper", "--probe"], "--probe needs each pair in both orders, but mode "),
+        (
+            ["--mode", "paper", "--probe", "--stop", "pair"],
+            "--stop (pair) and --probe need each pair in both orders, but mode 'paper' draws ",
+        ),
         (["--judge", "a", "--judge", "a"], "--judge (['a', 'a']): a given more than once."),
     ],
 )

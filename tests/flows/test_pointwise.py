@@ -69,7 +69,7 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     assert "Further questions that would decide the open gates of study quick" in said
     stopped = voirdire("audit", *SMALL, "--prompt", "binary_v1", "--stop", "pair")
     assert stopped.returncode == 2
-    assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())
+    assert "'binary_v1' shows one answer. Leave it out." in " ".join(stopped.stderr.split())
 
 
 @pytest.mark.slow

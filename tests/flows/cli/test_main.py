@@ -386,7 +386,7 @@ def test_a_budget_that_cannot_hold_is_refused_and_planned(
     reported = " ".join(planned.stdout.split())
     assert planned.returncode == 0, planned.stderr
     assert "cannot ask desk/priceless: the budget of 0.05 USD cannot hold" in reported
-    assert "openai/gpt-5.5: no API key or address in OPENAI_API_KEY" in reported
+    assert "openai/gpt-5.5: no API key in OPENAI_API_KEY" in reported
     enough = " ".join(voirdire("plan", *words).stdout.split())
     assert "The budget of 0.05 USD " in enough
     assert "would leave gaps" not in enough

@@ -158,7 +158,7 @@ def test_a_missing_key_costs_its_judge_only(
     emulated.provider(key_variable="EMU_KEY")
     refused = voirdire("audit", "--judge", "emu/one", "--limit", "3")
     assert refused.returncode == 2
-    assert "no judge can be asked. emu/one: no API key or address in EMU_KEY" in refused.stderr
+    assert "no judge can be asked. emu/one: no API key in EMU_KEY" in refused.stderr
     assert "Nothing was asked. Correct this, or choose other judges with --judge." in refused.stderr
     # A run it is, though the first, and it leaves a row.
     query = "select study, state, error from runs order by started_at"
@@ -167,7 +167,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert first[2].startswith("no judge can be asked. emu/one: no API key")
     done = voirdire(*SMALL, COLUMNS="300")
     assert done.returncode == 3, done.stderr
-    why = f"{BALLOTS} x not asked: no API key or address in EMU_KEY"
+    why = f"{BALLOTS} x not asked: no API key in EMU_KEY"
     partial = f"Partial results: emu/one lacks {BALLOTS} of {BALLOTS} ballots"
     (last,) = [line for line in done.stdout.splitlines() if line.startswith("Completed")]
     assert last.startswith(f"Completed with gaps: {partial}")
