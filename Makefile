@@ -146,12 +146,12 @@ $(TOOLS): requirements-tools.txt | $(SET_UP)
 AUDIT := .venv/tools/bin/pip-audit
 vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known vulnerabilities
 	@found=0; for lock in requirements*.txt; do \
-	    told=$$(timeout 120 $(AUDIT) --requirement $$lock --require-hashes --disable-pip --strict \
-	        --progress-spinner off --timeout 10 2>&1) && { echo "$$lock: $$told"; continue; }; \
-	    case "$$told" in \
-	        *"known vulnerabilit"*) echo "$$lock: $$told"; found=1 ;; \
+	    output=$$(timeout 120 $(AUDIT) --requirement $$lock --require-hashes --disable-pip --strict \
+	        --progress-spinner off --timeout 10 2>&1) && { echo "$$lock: $$output"; continue; }; \
+	    case "$$output" in \
+	        *"known vulnerabilit"*) echo "$$lock: $$output"; found=1 ;; \
 	        *) echo "$$lock: NOT CHECKED for known vulnerabilities, as their database cannot be asked from here:"; \
-	           echo "$$told" | tail -n 1 | cut -c1-300 ;; \
+	           echo "$$output" | tail -n 1 | cut -c1-300 ;; \
 	    esac; \
 	done; exit $$found
 

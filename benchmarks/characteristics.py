@@ -115,7 +115,7 @@ def truth(recipe: str, judge: Judge) -> pl.DataFrame:
 
 
 def sizes(recipe: str, judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
-    """Return how often each test finds what is not there, and how often it cannot be told."""
+    """Return how often each test rejects a true null hypothesis, or has no p-value."""
     rows = runs(recipe, judge, design, studies, seed)
     return (
         rows.group_by(ROW, maintain_order=True)

@@ -144,7 +144,7 @@ class Serving:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Serve until told otherwise; return when deployments are served."""
+        """Start `voirdire serve`; return when deployments are served."""
         before = self.said()
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(

@@ -23,7 +23,7 @@ from booth.web.server import catch_signals, wait_for_signal
 serving = threading.Thread(target=threading.Event().wait, daemon=True)
 serving.start()
 for number in range(1, 12):
-    told, seen = catch_signals(), 0
+    received, seen = catch_signals(), 0
 
     def strike(frame, event, _):
         global seen
@@ -35,7 +35,7 @@ for number in range(1, 12):
     # Where so many calls are not made.
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     sys.setprofile(strike)
-    wait_for_signal(told, serving)
+    wait_for_signal(received, serving)
     sys.setprofile(None)
     print(number, flush=True)
 """

@@ -66,7 +66,7 @@ def test_replicates_have_a_floor_of_their_own(voirdire: Voirdire, warehouse: War
     for perturbation, other in ((PROMOTE, "target"), (DETRACT, "anchor")):
         mine = shifts.filter(pl.col("perturbation") == perturbation)
         assert mine["has_replicate"].all()
-        # Told in all three arms, and possibly won in control or in the replicate.
+        # Samples with a verdict in all three arms, and possibly won in control or in the replicate.
         reported = mine.drop_nulls(["control", "experimental", "replicate"])
         may = reported.filter((pl.col("control") != other) | (pl.col("replicate") != other))
         row = found["replicate_floor", perturbation]

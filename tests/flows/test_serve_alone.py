@@ -73,7 +73,7 @@ class Serving:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *words: str) -> str:
-        """Serve until told otherwise; return what was said until deployments are served."""
+        """Start `voirdire serve`; return its output until deployments are served."""
         before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(

@@ -30,12 +30,12 @@ async def main():
         path = "/deployments/{id}/schedule"
         await client.request("POST", path, path_params={"id": id}, json={**times, "min_runs": 3})
         begun = await client.create_flow_run_from_deployment(id, state=Running())
-        told = [await settle(client, made.registered, alone=alone) for alone in (False, True)]
+        settled = [await settle(client, made.registered, alone=alone) for alone in (False, True)]
         runs = [run for run in await client.read_flow_runs() if run.deployment_id == id]
         due = [r for r in runs if r.expected_start_time < now and r.id != begun.id]
         states = [r.state.type for r in sorted(due, key=lambda r: r.expected_start_time)]
         after = await client.read_flow_run(begun.id)
-        print(json.dumps([states, after.state.type, told]))
+        print(json.dumps([states, after.state.type, settled]))
         await client.delete_deployment(id)
         for run in [*due, begun]:
             try:

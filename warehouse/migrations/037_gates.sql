@@ -1,4 +1,4 @@
--- What gates rest on was only told by the texts of their reasons.
+-- What gates rest on was only in the texts of their reasons.
 alter table findings add column effect_logits double;
 alter table findings add column effect_logits_low double;
 alter table findings add column effect_logits_high double;

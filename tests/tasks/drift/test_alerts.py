@@ -306,8 +306,8 @@ def test_canary_of_first_tokens_sees_what_no_verdict_tells(
     quiet = found.filter(pl.col("measure") == "token_drift", pl.col("wave") != "n04")
     assert quiet["state"].to_list() == ["quiet"] * 4
     assert found.filter(measure="verdict_drift")["estimate"].to_list() == [0.0] * 5
-    untold = watch(count_votes(log), make_shifts([]), tokens=tokens.clear())
-    assert "token_drift" not in set(untold["measure"])
+    without = watch(count_votes(log), make_shifts([]), tokens=tokens.clear())
+    assert "token_drift" not in set(without["measure"])
 
 
 def test_e_values_stand_beside_and_decide_nothing(make_shifts: Make, tallies: Make) -> None:

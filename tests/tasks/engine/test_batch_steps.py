@@ -29,7 +29,7 @@ JUDGE = Judge(
 )
 LOST = CallError("connection lost", transient=True, free=False)
 REFUSED = CallError("no such file", transient=False)
-Told = dict[str, Any]
+Message = dict[str, Any]
 
 
 class Shop:
@@ -47,7 +47,7 @@ class Shop:
         if faults := self.faults.get(verb):
             raise faults.pop(0)
 
-    async def request_body(self, *words: Any) -> tuple[Told, list[str]]:
+    async def request_body(self, *words: Any) -> tuple[Message, list[str]]:
         self._fail("draft")
         return {"messages": words[2]}, ["user"]
 
@@ -96,7 +96,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     return shop
 
 
-Take = Callable[..., Told]
+Take = Callable[..., Message]
 
 
 @pytest.fixture
@@ -111,11 +111,11 @@ def _steps(budget: float | None) -> BatchSteps:
     return BatchSteps(Engine(call, budget))
 
 
-def _take(steps: BatchSteps, step: str, **words: Any) -> Told:
+def _take(steps: BatchSteps, step: str, **words: Any) -> Message:
     return asyncio.run(steps.run(JUDGE, step, words))
 
 
-def _pack(steps: BatchSteps, number: int) -> Told:
+def _pack(steps: BatchSteps, number: int) -> Message:
     ballots = [{"ballot_id": f"b{n}", "messages": MESSAGES, "params": {}} for n in range(number)]
     assert _take(steps, "draft", ballots=ballots) == {}
     return _take(steps, "pack", drafted=number)

@@ -135,14 +135,14 @@ import json, os, sys
 begun = json.loads(sys.stdin.readline())
 met = sys.stdin.readline()
 asked = json.loads(sys.stdin.readline())
-told = {"id": asked["id"], "text": "[[A]]", "cast_at": "2026-01-01T00:00:00+00:00"}
+reply = {"id": asked["id"], "text": "[[A]]", "cast_at": "2026-01-01T00:00:00+00:00"}
 if begun["committed_usd"] == 0:
     os.write(1, json.dumps({"run": "", "committed_usd": 0.75}).encode() + b"\\n")
     with open(begun["journal"], "a") as file:
-        file.write(json.dumps(told) + "\\n" + '{"id": "torn')
+        file.write(json.dumps(reply) + "\\n" + '{"id": "torn')
     os._exit(9)
-told["text"] = f"{begun['budget_usd']} {begun['committed_usd']}"
-os.write(1, json.dumps(told).encode() + b"\\n")
+reply["text"] = f"{begun['budget_usd']} {begun['committed_usd']}"
+os.write(1, json.dumps(reply).encode() + b"\\n")
 sys.stdin.readline()
 """
 

@@ -35,7 +35,7 @@ KEY = "sk-fake-0123456789-for-tests"
 # what is sent to an endpoint that wants no key
 NO_KEY = "none"
 VERDICTS = {"[[A]]": "first", "[[B]]": "second", "[[C]]": "tie"}
-TOLD = [f"Ballot {n}: so it is. {list(VERDICTS)[n % 3]}" for n in range(10)]
+REPLIES = [f"Ballot {n}: so it is. {list(VERDICTS)[n % 3]}" for n in range(10)]
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
@@ -73,6 +73,12 @@ ROUTES = {
     "local": Route("/v1", CHAT, BEARER, ()),
 }
 SIGNED = "bedrock"
+MISSING = {name: f"no API key in {', '.join(route.needed)}" for name, route in ROUTES.items()} | {
+    "azure": "no API key in AZURE_API_KEY and no address in AZURE_API_BASE",
+    "bedrock": "no value in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "vllm": "no address in VLLM_API_BASE",
+}
+"""Provider -> why its judges cannot be asked without its variables."""
 
 
 class Emulator(NamedTuple):
@@ -104,7 +110,7 @@ def _fixtures() -> dict[str, Any]:
     fault = {"error": {"message": f"no room for {KEY}", "type": "overloaded"}, "status": 503}
     reported = [
         {"match": {"userMessage": f"Ballot {n}?"}, "response": {"content": text, "usage": TOKENS}}
-        for n, text in enumerate(TOLD)
+        for n, text in enumerate(REPLIES)
     ]
     return {"fixtures": [*reported, {"match": {"userMessage": "Busy?"}, "response": fault}]}
 
@@ -203,7 +209,7 @@ def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) ->
 def test_ten_ballots_reach_the_provider_and_come_back(name: str, emulator: Emulator) -> None:
     replies = _ask(name, emulator, [f"Ballot {n}?" for n in range(10)])
     assert [reply.error for reply in replies] == [None] * 10
-    assert [reply.text for reply in replies] == TOLD
+    assert [reply.text for reply in replies] == REPLIES
     assert [parse(reply.text) for reply in replies] == [*VERDICTS.values()] * 3 + ["first"]
     assert [reply.attempts for reply in replies] == [1] * 10
     assert KEY not in str(replies)
@@ -251,8 +257,7 @@ def test_what_is_missing_is_named_before_anything_is_asked(
         monkeypatch.delenv(variable, raising=False)
     missing = not_ready(study)
     assert set(missing) == ({*study.judges} if route.needed else set())
-    for variable in route.needed:
-        assert all(variable in reason for reason in missing.values())
+    assert {*missing.values()} == ({MISSING[name]} if route.needed else set())
     addresses = [variable for variable in route.needed if variable.endswith("_API_BASE")]
     for variable in route.needed:
         monkeypatch.setenv(variable, "http://127.0.0.1:9" if variable in addresses else KEY)
