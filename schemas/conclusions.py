@@ -219,10 +219,9 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     undecided: str = name(
-        "position or validity that is inconclusive, which makes the data not enough unless a "
-        "failed gate forbids the use (for a judge with not enough data, read it before reasons); "
-        "for any judge also what limits nothing: shams that move the judge although a bias beyond "
-        "them is ruled out, grades that differ from people's; null if there is none",
+        "inconclusive position or validity (for a judge with not enough data, read it before "
+        "reasons). For any judge also notes without consequence: a sham that moves the judge, "
+        "grades or pass rates that differ from people's. Null if there is neither",
         nullable=True,
     )
     drift: str = name(
@@ -230,9 +229,10 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     more_questions: int = optional(
-        "further questions that would decide everything that makes the data not enough; if they "
-        "cannot, or nothing does, whatever else they would decide (see more_decide), with a chance "
-        "of 60 to 80 % for each; null if no number up to ten times the questions asked would",
+        "number of further questions that would make the data sufficient; if the data are "
+        "sufficient, or no number helps, the number that would decide the gates in more_decide. "
+        "The chance is 60 to 80 % per gate; null above ten times the questions asked, and for a "
+        "judge that should not be used",
         ge=1,
     )
     more_decide: str = name("gates that so many further questions would decide", nullable=True)

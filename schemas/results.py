@@ -288,11 +288,11 @@ class Contrasts(
 
 GATES = [*get_args(Gate)]
 CONSEQUENCES = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
-DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
+DETECTED, BEST_DETECTED = "share detected", "best share detected over kinds of flaws"
 MEAN_DETECTED = "mean share detected"
 IN_MEAN_SCORES = {
     DETECTED: f"{DETECTED} in mean scores (D)",
-    BEST_DETECTED: f"{DETECTED} in mean scores (D) of the kind detected best",
+    BEST_DETECTED: f"best {DETECTED} in mean scores (D) over kinds of flaws",
     MEAN_DETECTED: f"{MEAN_DETECTED} in mean scores (D)",
 }
 """Share of flaws detected -> the same by D, not by DP."""

@@ -45,7 +45,7 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
 
 
 def unread_pairs(tallies: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return annotations of the pairs of which a model's replies give no label.
+    """Return annotations without a label: of pairs on which a model's replies have no verdict.
 
     They are not in ``read``, and an order has replies but no verdict. ``unreadable`` says why there
     is no label (see :func:`tasks.calibration.calibrate.labelled_by_votes`).

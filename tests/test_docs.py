@@ -191,8 +191,10 @@ def test_columns_of_a_mart_have_the_meaning_that_they_have_in_its_table() -> Non
     assert meanings["scorecard"]["measure"].startswith("quantity that the gate tests")
     assert meanings["scorecard"]["more_questions"].startswith("further questions that would decide")
     assert meanings["scorecard"]["too_few"].startswith("true if the questions are too few")
-    assert meanings["recommendations"]["more_questions"].startswith("further questions that would")
-    assert "for any judge also what limits nothing" in meanings["recommendations"]["undecided"]
+    assert meanings["recommendations"]["more_questions"].startswith("number of further")
+    assert (
+        "For any judge also notes without consequence" in meanings["recommendations"]["undecided"]
+    )
     assert meanings["drift"]["measure"] == "quantity that is compared"
 
 

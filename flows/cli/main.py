@@ -89,7 +89,7 @@ def audit(
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @study_options(
-    "Plan for a study of this name. Without STUDY and other options, plan for the study that has "
+    "Name the planned study. Without STUDY and other options, plan the study that already has "
     "this name. Default: the name of STUDY."
 )
 @click.option(

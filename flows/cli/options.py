@@ -105,8 +105,9 @@ OPTIONS = (
     map_option(
         "columns",
         "COLUMN=NAME",
-        "Read a column of voirdire from one of your own data file, such as question=prompt,anchor="
-        "answer_a (repeatable). Other columns are then left out. Default: names of voirdire.",
+        "Map a column that voirdire expects to a column of your file, such as question=prompt,"
+        "anchor=answer_a (repeatable). Columns that voirdire does not know are then left out. "
+        "Default: your file uses voirdire's names.",
     ),
     name_option(
         "--perturbation",
@@ -253,9 +254,7 @@ def server_option(default: str) -> Decorator:
     )
 
 
-STUDY_FIRST = (
-    "An option that is not given has the value that the file of STUDY gives, else its default."
-)
+STUDY_FIRST = "Without an option, the value in the file of STUDY applies, else the default."
 
 
 def _all(*options: Decorator, text: str = "") -> Decorator:
@@ -286,7 +285,7 @@ shown_options = _all(
 mapped_option = map_option(
     "mapping",
     "COLUMN=PATH",
-    "Read a table of your own: a column, and the dotted path of its field, such as "
+    "Map a column that voirdire expects to the dotted path of a field in your table, such as "
     "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
     "human_value, label_chance, human, criterion, cluster, category, prompt; shown_first and "
     "choice for votes; question, answer, anchor, target, reference and context for texts. Default: "

@@ -44,8 +44,8 @@ from tasks.kit.command_line import port_option, warehouse_option
 @click.option(
     "--flipped",
     is_flag=True,
-    help="Show pairs on which a perturbation changed the verdict. Default, unless --moved, "
-    "--invalid, --disagree, --changed or --all is given.",
+    help="Show pairs on which a perturbation changed the verdict. Default if no other view "
+    "(--moved, --invalid, --disagree, --changed or --all) is chosen.",
 )
 @click.option(
     "--moved", is_flag=True, help="Show grades that a perturbation moved, the furthest first."

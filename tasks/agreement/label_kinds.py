@@ -122,7 +122,7 @@ def are_mostly_numbers(labels: pl.Series) -> bool:
 
 
 class OddLabels(NamedTuple):
-    """Labels of people because of which all are names, as most are verdicts or grades."""
+    """Labels that make all labels names, although most are verdicts or grades."""
 
     most: ScaleKind
     """What most labels are."""

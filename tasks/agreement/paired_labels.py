@@ -44,7 +44,7 @@ class Unusual(NamedTuple):
     undeclared: tuple[float, float] | None
     """The lowest and the highest grade, where no scale is declared."""
     odd: OddLabels | None
-    """Labels of people because of which all are compared as names."""
+    """Labels that are neither verdicts nor grades, so that all are compared as names."""
     fractions: Fractions | None
     """The few grades of people that are no whole numbers."""
     ranges: tuple[Ranges, ...]

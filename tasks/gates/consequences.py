@@ -13,7 +13,7 @@ ESSENTIAL = ("position", "validity")
 
 
 def is_unexplained_drift() -> pl.Expr:
-    """Tell whether a gate is drift of which nothing is suspected and nothing is lacking.
+    """Tell whether a gate is drift without a suspected change and without a lack of data.
 
     More questions decide it if it is inconclusive; a suspicion is confirmed by the next wave.
     """

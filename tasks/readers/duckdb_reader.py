@@ -88,11 +88,11 @@ class Source:
         raw
             The same for fields of any type, returned as JSON.
         digests
-            The same for long texts, of which the MD5 digest is returned.
+            The same for long texts, whose MD5 digest is returned.
         present
-            The same for values of which only whether they are there is returned.
+            The same for fields of which only their presence is returned.
         lengths
-            The same for texts of which the number of characters is returned.
+            The same for texts whose number of characters is returned.
 
         Raises
         ------

@@ -102,12 +102,12 @@ def _changed(gates: pl.DataFrame) -> list[str]:
 
 
 MEANS = {
-    DETECTED: ": the share",
-    BEST_DETECTED: ": of the kind detected best, the share",
-    MEAN_DETECTED: " on average: the mean share",
-    IN_MEAN_SCORES[DETECTED]: ": in mean scores (D), the share",
-    IN_MEAN_SCORES[BEST_DETECTED]: ": of the kind detected best, in mean scores (D), the share",
-    IN_MEAN_SCORES[MEAN_DETECTED]: " on average: in mean scores (D), the mean share",
+    DETECTED: f": the {DETECTED}",
+    BEST_DETECTED: f": the {BEST_DETECTED}",
+    MEAN_DETECTED: f" on average: the {MEAN_DETECTED}",
+    IN_MEAN_SCORES[DETECTED]: f": the {IN_MEAN_SCORES[DETECTED]}",
+    IN_MEAN_SCORES[BEST_DETECTED]: f": the {IN_MEAN_SCORES[BEST_DETECTED]}",
+    IN_MEAN_SCORES[MEAN_DETECTED]: f" on average: the {IN_MEAN_SCORES[MEAN_DETECTED]}",
 }
 """What the gate discernment tests -> how a sentence names it."""
 
@@ -117,7 +117,7 @@ def _undiscerning(gates: pl.DataFrame) -> list[str]:
     failed = with_who(gates.filter(gate="discernment")).filter(verdict="fail").sort("who")
     return [
         f"{marked(row['who'], simulated=row['simulated'])} does not detect flaws"
-        f"{MEANS[row['measure']]} detected is "
+        f"{MEANS[row['measure']]} is "
         f"{number(row['value'])}{bounds(row)}, limit {number(row['tolerance'])}."
         for row in failed.to_dicts()
     ]
@@ -269,11 +269,9 @@ def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
 
 
 def _effect(row: Row) -> str:
-    """Write the size of an effect, whatever its direction, with its interval."""
+    """Write an effect with its interval; below 0 it favours the second slot, as in tables."""
     low, high = row["low"], row["high"]
-    if row["estimate"] < 0 and low is not None:
-        low, high = -high, -low
-    size = number(abs(row["estimate"])) + (f" {interval(low, high)}" if low is not None else "")
+    size = number(row["estimate"]) + (f" {interval(low, high)}" if low is not None else "")
     return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
 

@@ -251,7 +251,7 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
         re.MULTILINE,
     )
     assert dict(reported) == {
-        "discernment": "share detected of the kind detected best",
+        "discernment": "best share detected over kinds of flaws",
         "position": "gap",
         "bias factual_error": "DP",
         "bias gender_bias": "shift",

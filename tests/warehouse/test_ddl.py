@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from schemas.curation import Questions
+from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES
 from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
@@ -209,6 +210,28 @@ def test_a_new_file_needs_no_migration(
 def test_there_is_one_migration_for_each_version_after_the_first() -> None:
     numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
     assert numbers == [f"{number:03}_" for number in range(NEXT_OF_OLDEST, NEXT)]
+
+
+def test_saved_gates_name_the_best_share_as_new_ones_do() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("create table gates (measure varchar, words varchar)")
+        connection.execute("create table judge_recommendations (reasons varchar)")
+        before = [
+            f"{DETECTED} of the kind detected best",
+            f"{DETECTED} in mean scores (D) of the kind detected best",
+            "gap",
+        ]
+        for text in before:
+            words = f"does not detect flaws ({text} .09 [-.02, .21], limit .20)"
+            connection.execute("insert into gates values (?, ?)", [text, words])
+            connection.execute("insert into judge_recommendations values (?)", [f"{words}; more"])
+        connection.execute((MIGRATIONS / "047_best_share.sql").read_text(encoding="utf-8"))
+        gates = connection.sql("from gates").fetchall()
+        advice = connection.sql("from judge_recommendations").fetchall()
+    after = [BEST_DETECTED, IN_MEAN_SCORES[BEST_DETECTED], "gap"]
+    words = [f"does not detect flaws ({text} .09 [-.02, .21], limit .20)" for text in after]
+    assert gates == [*zip(after, words, strict=True)]
+    assert advice == [(f"{text}; more",) for text in words]
 
 
 def test_a_file_of_the_oldest_schema_is_brought_forward_to_the_same_tables(

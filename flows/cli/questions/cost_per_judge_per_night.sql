@@ -1,4 +1,4 @@
--- What does a night cost? US dollars by study, wave and judge, the newest first. The row `all` of each night is the sum over its judges: of a wave of the study, or of a day (UTC) where votes have no wave; null where a price is unknown (mart.cost has runs, tokens and the votes of people).
+-- What does a night cost? US dollars by study, wave and judge, the newest first. The row `all` sums over judges. A night is a wave, or a UTC day for votes without a wave. A cost is null where a price is unknown (mart.cost has runs, tokens and the votes of people).
 -- study: name of the study [all studies]
 -- days: how many days back [30]
 with asked as (

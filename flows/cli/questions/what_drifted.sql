@@ -1,4 +1,4 @@
--- What has changed since the baseline? A row for each change of a judge, the newest first: since the wave that made it suspect, with the measure that the gate shows; of judges that did not change, the verdict of the gate and the change that it rests on. If any study has two waves, studies without are left out, except with --set study=NAME.
+-- What has changed since the baseline? A row for each change of a judge, the newest first: since the wave that made it suspect, with the measure that the gate shows; for a judge without a change, the result of the gate drift and the comparison behind it. If any study has two waves, studies without are left out, except with --set study=NAME.
 -- study: name of the study [all studies]
 -- days: how many days back [7]
 with waves as (select judge, prompt, max(first_vote) as newest from mart.replies where wave <> '' group by all),

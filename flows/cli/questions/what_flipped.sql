@@ -1,4 +1,4 @@
--- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract), the most flips beyond those of the sham first (excess_flips, a share of the pairs): noise flips verdicts under the sham too.
+-- Which perturbations changed how many verdicts, and what is concluded? Perturbations that should change no verdict (promote) come first, then flaws (detract); within each, rows are sorted by flips in excess of the sham (excess_flips, a share of the pairs), as noise flips verdicts under the sham too.
 -- study: name of the study [all studies]
 select
     p.study, p.judge, p.perturbation, any_value(p.kind) as kind,

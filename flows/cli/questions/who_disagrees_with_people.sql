@@ -1,4 +1,4 @@
--- Which judge disagrees with people, and how far? The row `humans` is each person against the others. First over all items, then by slice, the worst first: grades by the mean error, others by agreement. `voirdire calibrate STUDY` makes these rows. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
+-- Which judge disagrees with people, and how far? The row `humans` is each person against the others. All items come first, then slices, the worst first: grades by the mean error, others by agreement. `voirdire calibrate STUDY` makes these rows. Grades have kappa_quadratic (kappa with quadratic weights); bias is judge minus people.
 -- study: name of the study, or of a calibration [all studies]
 with asked as (
     select *, kind = 'grade' as graded from mart.human_agreement

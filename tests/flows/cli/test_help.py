@@ -24,8 +24,21 @@ from warehouse.store import Saving, Warehouse
 VERBS = {
     *("Accept", "Allow", "Also", "Answer", "Ask", "Audit", "Begin", "Browse", "Check", "Choose"),
     *("Compare", "Compute", "Copy", "Correct", "Count", "Create", "Draw", "Drop", "Exclude"),
-    *("Exit", "Give", "Group", "Identify", "Label", "Let", "List", "Listen", "Measure", "Offer"),
-    *("Only", "Open", "Plan", "Print", "Put", "Read", "Recompute", "Require", "Run", "Save"),
+    *("Exit", "Give", "Group", "Identify", "Label", "Let", "List", "Listen", "Map", "Measure"),
+    *(
+        "Name",
+        "Offer",
+        "Only",
+        "Open",
+        "Plan",
+        "Print",
+        "Put",
+        "Read",
+        "Recompute",
+        "Require",
+        "Run",
+        "Save",
+    ),
     *("Say", "Set", "Show", "Skip", "Spend", "Split", "Start", "Stop", "Subtract", "Switch"),
     *("Take", "Test", "Use", "Wait", "Write"),
 }
@@ -101,7 +114,7 @@ def test_every_option_states_its_default() -> None:
             if not isinstance(option, click.Option) or option.required:
                 continue
             _, text = option.get_help_record(context) or ("", "")
-            stated = [text.count(form) for form in ("Default: ", "Default, unless ", "[default: ")]
+            stated = [text.count(form) for form in ("Default: ", "Default if ", "[default: ")]
             assert sum(stated) == 1, f"{name} {option.opts[-1]}: {text}"
 
 

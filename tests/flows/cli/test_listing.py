@@ -265,7 +265,7 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
     ("name", "reported"),
     [
         ("questions", "(in the tables of `voirdire audit`): independent questions, or clusters"),
-        ("more_questions", "(column of judge_recommendations): further questions that would"),
+        ("more_questions", "(column of judge_recommendations): number of further questions that"),
         ("detects some", "(finding): A detract perturbation made the answer worse: the judge"),
         ("calls", "(in the tables of `voirdire plan`): votes still to be asked for."),
         ("discernment", "(gate of the scorecard): Can the judge tell flawed answers from sound"),

@@ -628,7 +628,7 @@ def test_the_sum_of_a_night_is_of_a_wave_or_without_waves_of_a_day(tmp_path: Pat
     assert sums("--set", "study=yours") == yours
     assert sums("--set", "days=1") == [*mine, *yours]
     listed = " ".join(CliRunner().invoke(main, ["sql"]).stdout.split())
-    assert "The row `all` of each night is the sum over its judges" in listed
+    assert "The row `all` sums over judges. A night is a wave" in listed
 
 
 def test_pairs_without_both_verdicts_are_no_pairs_that_could_flip(

@@ -148,7 +148,7 @@ def test_shares_of_flaws_detected_say_whether_they_are_of_one_kind_or_a_mean(
         "factual error is inconclusive ("
     )
     [row] = recommended(*rows, failed | {"measure": BEST_DETECTED}, findings=kinds)
-    best = "share detected of the kind detected best -.37 [-.85, .12], limit .20"
+    best = "best share detected over kinds of flaws -.37 [-.85, .12], limit .20"
     assert row["reasons"].startswith(f"does not detect flaws ({best}); ")
     # No number of questions up to ten times those asked decides a share that lies at its limit.
     at_limit = rows[0] | {"value": 0.5, "low": -0.1, "high": 1.1}

@@ -225,11 +225,12 @@ def test_a_share_detected_says_if_it_is_one_of_mean_scores(by: str, which: str) 
         | {"detected_high": best}
         for name, best in (("p0", 0.6), ("p1", 0.4))
     ]
-    for flaws, of_best in ((seen, " of the kind detected best"), (seen[:1], "")):
+    several = f"best share detected{which} over kinds of flaws"
+    for flaws, measure in ((seen, several), (seen[:1], f"share detected{which}")):
         found = scorecard(Estimates.empty(), findings(*flaws))
         best = found.filter(gate="discernment")
-        assert best["measure"].item() == f"share detected{which}{of_best}"
-        assert f" (share detected{which}{of_best} .30 [.10, .60], " in best["words"].item()
+        assert best["measure"].item() == measure
+        assert f" ({measure} .30 [.10, .60], " in best["words"].item()
     reported = found.filter(gate="bias")["words"].item()
     assert f"perhaps too few (share detected{which} .30 [.10, .60], limits" in reported
 
