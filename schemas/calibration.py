@@ -154,7 +154,7 @@ class Ratings(
     passes_at: float = optional("a grade at or above this passes; null if no grade does")
     human_value: float = optional("mean grade that people gave the item; null if unknown")
     label_chance: float = optional(
-        "probability with which people were asked about the item; null if unknown", gt=0, le=1
+        "probability that people were asked about the item; null if unknown", gt=0, le=1
     )
     inconsistent: bool = pa.Field(
         description="true for a tie because the verdicts of the two orders differ"

@@ -50,7 +50,7 @@ class Known(Frame, key=("sample",)):
         "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
     label_chance: float = optional(
-        "probability with which the pair was selected for labelling by people", gt=0, le=1
+        "probability that the pair was selected for labelling by people", gt=0, le=1
     )
     human_values: str = name(
         "what people say of the unperturbed target, as JSON: criterion, or label (pass or fail) "

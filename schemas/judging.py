@@ -217,7 +217,7 @@ class Compared(Measured):
         "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
     label_chance: float = optional(
-        "probability with which the pair was selected for labelling by people; null if unknown",
+        "probability that the pair was selected for labelling by people; null if unknown",
         gt=0,
         le=1,
     )

@@ -28,7 +28,7 @@ SAMPLE = (*JUDGE, "sample")
 """A sample as a judge saw it."""
 
 BETWEEN = " / "
-"""Separates a judge's name from that of its prompt."""
+"""Separates the name of a judge from the name of its prompt."""
 
 Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
 """What the scorecard checks of a judge."""

@@ -407,7 +407,7 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
         "of an earlier version",
         ge=1,
     )
-    base: str = pa.Field(description="first wave of the epoch, with which others are compared")
+    base: str = pa.Field(description="first wave of the epoch; the others are compared with it")
     base_questions: int = optional(
         "questions of the base wave, which this wave may share or not; null in results of an "
         "earlier version",

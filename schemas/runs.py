@@ -51,7 +51,7 @@ class Batches(Frame, table="batches", key=("batch",)):
     judge: str = name("the judge that is asked")
     provider: str = name("the provider of the judge")
     provider_batch: str = name("the provider's id of the batch; null until known", nullable=True)
-    run: str = name("id of the run that created the batch, to which its cost is counted")
+    run: str = name("id of the run that created the batch; its cost counts for this run")
     state: str = pa.Field(
         isin=[*UNFINISHED, *ENDED],
         description="intended: recorded, perhaps not yet sent; sent: accepted by the provider; "

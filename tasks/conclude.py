@@ -228,7 +228,7 @@ def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: f
 
 
 def _beside(cells: Cells, rows: pl.DataFrame, statistics: Sequence[str]) -> Cells:
-    """Add the numbers of statistics by cell; those of any mode count for each mode."""
+    """Add the numbers of statistics by cell; numbers of mode *any* count for each mode."""
     some = rows.filter(pl.col("statistic").is_in(statistics))
     shared = {*some["statistic"]} - {*some.filter(pl.col("mode") != "any")["statistic"]}
     for key in (CELL, [name for name in CELL if name != "mode"]):

@@ -233,7 +233,7 @@ def _query(mart: str, study: str) -> str:
 
 
 def _whole_first(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that a page can hold, those of whole cells before parts of them."""
+    """Return as many rows as a page can hold; whole cells take precedence over parts of them."""
     placed = numbers.with_row_index("place").sort(pl.col("subgroup") != "", "place")
     return placed.head(MOST_NUMBERS).sort("place").drop("place")
 

@@ -87,7 +87,7 @@ class Results(NamedTuple):
     ratings: DataFrame[Ratings]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
-        """Return the frames that are saved besides those of :class:`Conclusions`."""
+        """Return the frames that are saved besides :class:`Conclusions`."""
         return [(Verdicts, self.verdicts), (Shifts, self.shifts), (Annotations, self.annotations)]
 
     def concluded(

@@ -121,12 +121,12 @@ def measured_in(path: Path, *, calibrations: bool) -> list[str]:
 
 
 def judges_in(path: Path, study: str) -> list[str]:
-    """Return the judges of which a study has results; none as above."""
+    """Return the judges with results in a study; none as above."""
     return [judge for name, judge in _rows(path, JUDGES) if name == study]
 
 
 def waves_in(path: Path, study: str) -> list[str]:
-    """Return the waves of which a study has results; none if the file cannot be read now."""
+    """Return the waves with results of a study; none if the file cannot be read now."""
     return [wave for name, wave in _rows(path, WAVES) if name == study]
 
 

@@ -169,7 +169,7 @@ class Warehouse:
     def tallies(self, study: str) -> pl.DataFrame:
         """Count the ballots of a study (``tallies.sql``); the rows, maybe millions, have no order.
 
-        The columns are those of ``Tallies``, not validated, with texts as ``pl.Enum``.
+        It has the columns of ``Tallies``, not validated, with texts as ``pl.Enum``.
         """
         # To keep an order, or to pass parameters, takes several times as long.
         with self._visit(write=False, ordered=False) as connection:

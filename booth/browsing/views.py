@@ -110,7 +110,7 @@ def _labels(row: Mapping[str, Any]) -> str | None:
 def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list[Side]:
     """Return the question and the answers, changed words marked; of one answer, before and after.
 
-    Texts that a calibration kept stand for those of pairs where these are unknown.
+    Texts that a calibration kept replace the texts of pairs where these are unknown.
     """
     by_arm = {text["arm"]: text for text in texts}
     if "control" not in by_arm:

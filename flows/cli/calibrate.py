@@ -117,8 +117,8 @@ def _is_in_log(
 ) -> bool:
     """Tell whether a log has the labels, and say what was recognised.
 
-    A name without a suffix or a folder is that of a study, if the warehouse has one, else of a
-    file or folder.
+    A name without a suffix or a folder is a study's, if the warehouse has it, else a file's or
+    folder's.
     """
     path = Path(source)
     if all(files) or not path.exists():
@@ -203,7 +203,7 @@ def _source(
             if source:
                 raise ValueError(
                     f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, and "
-                    f"{source!r:.80} is read as a study, of which all judges are compared. Leave "
+                    f"{source!r:.80} is read as a study, whose judges are all compared. Leave "
                     "it out; --format json has an object for each judge."
                 )
             raise ValueError(

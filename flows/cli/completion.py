@@ -36,7 +36,7 @@ def complete_studies(context: click.Context, parameter: click.Parameter, begun: 
 
 
 def complete_results(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """Return the studies that begin so, of which the warehouse has results.
+    """Return the studies with results whose names begin so.
 
     Calibrations are among them where the command takes them.
     """
@@ -67,7 +67,7 @@ def complete_judges(context: click.Context, parameter: click.Parameter, begun: s
 
 
 def complete_waves(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """Return the waves that begin so, of which the study has results."""
+    """Return the waves with results whose names begin so."""
     from warehouse.path_checks import waves_in
 
     found = waves_in(_warehouse(context), _study(context))

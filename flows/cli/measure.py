@@ -83,7 +83,7 @@ ADDED = (
     "epoch",
     "code_version",
 )
-"""Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
+"""Columns of ``mart.numbers`` that a row of JSON or CSV has besides the columns of an estimate."""
 NUMBERS = """
     select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers where study = $study
 """
@@ -385,7 +385,7 @@ def _has_verdicts(log: Log) -> bool:
 
 
 def _lacking(log: Log) -> str:
-    """Say which columns the statistics of pairs lack, and those of single answers."""
+    """Say which columns the statistics of pairs lack, and the statistics of single answers."""
     verdict = pl.col("kind") == "verdict"
     verdicts = log.ratings.filter(verdict).rename({"label": "rated", "correct": "label"})
     single = log.ratings.filter(~verdict)

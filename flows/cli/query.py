@@ -87,7 +87,7 @@ def show_query(
     """Print the rows of a query or of a named question, or write them to a file.
 
     CSV is escaped against formula injection; on a terminal, control characters are replaced; JSON
-    is unchanged. The default format is that of the file's suffix, or a table. Without a query
+    is unchanged. The file's suffix decides the default format, else it is a table. Without a query
     and a question, print what can be queried.
     """
     if query is None and ask is None:
@@ -235,7 +235,7 @@ def _short(text: str, width: int) -> str:
 
 
 def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Leave out columns without values, and those of ``ABOUT`` that are the same in all rows.
+    """Leave out columns without values, and columns of ``ABOUT`` that are the same in all rows.
 
     Return the others, and the latter as a text.
     """

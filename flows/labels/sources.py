@@ -309,7 +309,7 @@ def _names(named: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
-    """Return the labels that came with the data, as those of one person."""
+    """Return the labels that came with the data, attributed to one person."""
     rows = warehouse.query(GIVEN, [study])
     value = pl.col("label").replace_strict(PLACES, return_dtype=pl.Float64)
     return Annotations.of(
@@ -370,7 +370,7 @@ def changed_prompts(calibration: Calibration, warehouse: Warehouse) -> str:
 
 
 def votes_of(study: str, warehouse: Warehouse) -> pl.DataFrame:
-    """Return the labels of a study as annotations: from its votes, else those of its name.
+    """Return the labels of a study as annotations: from its votes, else saved under its name.
 
     ``unreadable`` marks pairs whose replies give no label, if votes are in the warehouse.
     """

@@ -27,7 +27,7 @@ IN_WAVES = f"""
     semi join ({LOG}) using (judge, prompt)
     where wave <> ''
 """
-"""Results are those of the last wave, but drift is measured against earlier ones."""
+"""Results describe the last wave, but drift is measured against earlier ones."""
 ASKED = f"from ballots semi join ({REPLIES} union {IN_WAVES}) using (ballot_id, pair_id)"
 
 FACTS = {
@@ -48,7 +48,7 @@ TRANSIENT = "claims"
 
 
 def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -> None:
-    """Write all tables and marts, or those of one study, into a new folder.
+    """Write all tables and marts, or one study's rows of them, into a new folder.
 
     Raise ValueError if the folder is not empty, LookupError if the warehouse has no such study.
     """

@@ -1,4 +1,4 @@
-"""Report files: a study's, and that of its calibration, which lead to each other."""
+"""Report files of a study and of its calibration, which link to each other."""
 
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ PLACE = "<!-- another report -->"
 
 
 def write_report_file(path: Path, page: str) -> None:
-    """Write a report; if the other one is beside it, let each lead to the other."""
+    """Write a report; if the other one is beside it, link each to the other."""
     is_calibration = path.stem.endswith(SUFFIX)
     other = path.with_name(other_report(path.name))
     if other.is_file():
@@ -25,7 +25,7 @@ def write_report_file(path: Path, page: str) -> None:
 
 
 def other_report(name: str) -> str:
-    """Return the name of the file to which a report leads."""
+    """Return the name of the file that a report links to."""
     path = Path(name)
     study = path.stem.removesuffix(SUFFIX)
     return path.with_stem(f"{study}{SUFFIX}" if study == path.stem else study).name

@@ -25,7 +25,7 @@ async def save_results(
     ratings: DataFrame[Ratings],
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
-    """Replace the results of the study by those of its votes and ratings, and publish them."""
+    """Replace the results of the study by new ones from its votes and ratings, and publish them."""
     with render.drawing_aside() as draw, ThreadPoolExecutor(1) as thread:
         found = results_of_study(
             row.study,

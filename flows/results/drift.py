@@ -129,7 +129,7 @@ def drift_of(
 
 
 def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:
-    """Return in which waves something else replied, for a study that has waves."""
+    """Return the waves in which something else than before replied, if a study has waves."""
     if not study.wave:
         return ReplyChanges.empty()
     asked = {"prompts": study.prompts, "judges": study.judges}

@@ -62,7 +62,7 @@ def remeasure_study(
 ) -> Remeasured:
     """Recompute and replace a study's estimates, findings and drifts.
 
-    Votes that people have cast since the last audit are added to those of the judges. ``wrap``
+    Votes that people have cast since the last audit are added to the judges' votes. ``wrap``
     wraps the steps: a flow makes tasks of them, to show them in the Prefect UI.
     """
     place = existing_path(path, study)

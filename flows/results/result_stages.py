@@ -1,4 +1,4 @@
-"""The stages from the votes to the report as Prefect tasks, and those of a calibration."""
+"""The stages from the votes to the report, and the stages of a calibration, as Prefect tasks."""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ def results_of_study(
     """Return the results of a study whose votes are in the warehouse.
 
     ``votes`` are the vote log, or what ``steps.count`` takes; ``people`` the pairs that people may
-    be shown, and their votes; ``ratings`` those of single answers, if there are any.
+    be shown, and their votes; ``ratings`` the ratings of single answers, if there are any.
     ``measure_wave`` replaces :func:`tasks.drift.alerts.measure_wave` by a cached version.
     """
     limits, (pairs, log) = study.thresholds, people

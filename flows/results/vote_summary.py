@@ -1,4 +1,4 @@
-"""The votes of a study: those of people, and what a report states about all of them."""
+"""The votes of a study: people's votes, and what a report states about all votes."""
 
 from collections.abc import Iterable
 
@@ -68,7 +68,7 @@ def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> Da
 def with_people(
     vote_log: DataFrame[VoteLog], pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse
 ) -> DataFrame[VoteLog]:
-    """Add the votes of people to those of models."""
+    """Add the votes of people to the votes of models."""
     return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
 
 

@@ -58,7 +58,7 @@ class RunBallots:
         return waiting
 
     def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
-        """Claim ballots; return those of this run, and those that another run asks."""
+        """Claim ballots; return the ones this run got, and the ones that another run asks."""
         if ballots.is_empty():
             return ballots, ballots
         mine = self.warehouse.claim(ballots, self.run)
@@ -308,7 +308,7 @@ class _Casting(NamedTuple):
                 pause = min(1.1 * pause, LONGEST_WAIT_SECONDS)
 
     async def _cast_turn(self, turn: DataFrame[Ballots], held: DataFrame[Ballots]) -> pl.DataFrame:
-        """Cast ballots, some of which (``held``) are claimed; return the choices of their votes."""
+        """Cast ballots, of which ``held`` are claimed; return the choices of their votes."""
         mine = Ballots.of(turn.join(held, on="ballot_id", how="semi"))
         others = Ballots.of(turn.join(held, on="ballot_id", how="anti"))
         async with asyncio.TaskGroup() as group:
@@ -348,7 +348,7 @@ class _Casting(NamedTuple):
     async def _claim(
         self, waiting: DataFrame[Ballots]
     ) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
-        """Claim ballots; return those of this run, and those that another run asks."""
+        """Claim ballots; return the ones this run got, and the ones that another run asks."""
         once = Ballots.of(waiting.unique("ballot_id"))
         judge = next(iter(once["judge"]), "")
         if judge in self.claimed:

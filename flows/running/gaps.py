@@ -118,7 +118,7 @@ def results_before(study: Study, warehouse: Warehouse) -> datetime | None:
 
 
 def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
-    """Warn before results are replaced by those of less, or of another wording; empty if not."""
+    """Warn before results of less, or of another wording, replace results; empty if not."""
     if not warehouse.path.is_file():
         return ""
     asked, shown = warehouse.query_all((QUESTIONS, [study.name]), (UNITS, [study.name]))

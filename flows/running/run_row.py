@@ -183,7 +183,7 @@ def is_taken(study: str, warehouse: Warehouse, flow: str) -> bool:
 
 
 def is_calibration(study: str, warehouse: Warehouse) -> bool:
-    """Tell whether a name is that of a calibration."""
+    """Tell whether a name belongs to a calibration."""
     return bool(warehouse.query(CALIBRATED, [study]).item())
 
 

@@ -108,7 +108,7 @@ async def _settle_runs() -> None:
 
 
 async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
-    """Switch schedules on and off, and show all of them, also those of other folders.
+    """Switch schedules on and off, and show all of them, also in other folders.
 
     Raise LookupError if a name is neither served nor a study of this folder.
     """

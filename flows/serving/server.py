@@ -50,7 +50,7 @@ MESSAGES = (
     (12.0, "Waiting for the Prefect server, which is starting ({:.0f} s so far)."),
     (60.0, "The Prefect server has not answered for {:.0f} s."),
 )
-"""Seconds after which our own server is spoken of, with its output if there is some."""
+"""Seconds of waiting for our own server -> the message then, beside the server's output."""
 REQUEST_SECONDS = 2.0
 SECONDS_BETWEEN_MESSAGES = 5.0
 LINES_KEPT = 40

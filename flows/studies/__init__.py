@@ -120,8 +120,8 @@ def make_study(
 ) -> Study:
     """Return a study of the catalogue, or ``base``, with ``changes``, checked.
 
-    Errors name fields by the options from which they were taken, ``called``. Raise LookupError for
-    an unknown name, ValueError for values that are not allowed, all in one line.
+    Errors name fields by the options that they come from, ``called``. Raise LookupError for an
+    unknown name, ValueError for values that are not allowed, all in one line.
     """
     known = (base or STUDIES[name].study).model_dump()
     changes = with_prompts(changes)

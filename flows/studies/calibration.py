@@ -41,7 +41,7 @@ class Calibration(Parameters):
     and each person."""
     log: str | None = None
     """Path of a log of another tool (or a folder of them) with the labels of one side; a file has
-    those of the other."""
+    the other side's."""
     items: str | None = None
     """Path of a .csv, .jsonl or .parquet file with one row per item of the files of labels: its
     texts, and columns of slices."""
@@ -92,8 +92,8 @@ class Calibration(Parameters):
     """Minimum number of instances of an annotator who is tested."""
 
     thresholds: CalibrationThresholds = CALIBRATION
-    """Limits that decide what is concluded. The defaults are those of the methods; with other
-    values results are hard to compare with other calibrations."""
+    """Limits that decide what is concluded. The defaults follow the methods; with other values
+    results are hard to compare with other calibrations."""
 
     def terms(self) -> Terms:
         """Return the terms of the test.
@@ -143,8 +143,8 @@ class Calibration(Parameters):
 def make_calibration(*, called: Mapping[str, str] | None = None, **given: Any) -> Calibration:
     """Return a calibration, named after its study or file if no name is given.
 
-    Raise ValueError for values that are not allowed, which it names by the options from which they
-    were taken, ``called``.
+    Raise ValueError for values that are not allowed, and name them by the options that they come
+    from, ``called``.
     """
     if not given.get("name"):
         people = given.get("log") or given.get("table") or given.get("humans")

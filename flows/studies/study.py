@@ -92,7 +92,7 @@ class Study(Parameters):
         min_length=1,
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
-    """Judges to audit, each of which gets all ballots, as in openai/gpt-5.4-mini. The judges
+    """Judges to audit, as in openai/gpt-5.4-mini; each gets all ballots. The judges
     offline/... are simulated, not language models, and free."""
     limit: int | None = Field(title="Cost: questions", default=None, ge=1, le=LARGEST)
     """Maximum number of questions, balanced over categories, as in 20. Empty: all. A finding needs
@@ -182,8 +182,8 @@ class Study(Parameters):
     """How many seconds a run tries to save while another program holds the warehouse open. Judges
     are still asked meanwhile."""
     thresholds: Thresholds = Field(title="Limits: thresholds", default=DEFAULTS)
-    """Limits that decide findings, exclusions and gates. The defaults are those of the methods;
-    with other values results are hard to compare with other studies."""
+    """Limits that decide findings, exclusions and gates. The defaults follow the methods; with
+    other values results are hard to compare with other studies."""
 
     @model_validator(mode="before")
     @classmethod
@@ -238,8 +238,8 @@ class Study(Parameters):
     def check(self, called: Mapping[str, str] | None = None) -> None:
         """Reject unknown names and unbalanced designs before any call is made.
 
-        Errors name fields by the options from which they were taken, ``called``, and have a line
-        for each problem. Raise LookupError for names that are in no catalogue, with suggestions;
+        Errors name fields by the options that they come from, ``called``, and have a line for
+        each problem. Raise LookupError for names that are in no catalogue, with suggestions;
         ValueError for a design that cannot be balanced.
         """
         if unknown := [*self._unknown_names()]:

@@ -181,7 +181,7 @@ def _ranked(values: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
 def _interval(estimate: float, influence: Floats, cluster: Codes) -> Coefficient:
     """Return the interval on Fisher's scale: tanh(atanh r -+ t SE / (1 - r^2)).
 
-    The variance is that of the cluster sums of the influences, with CR2 weights.
+    The variance comes from the cluster sums of the influences, with CR2 weights.
     """
     sums = np.bincount(cluster, influence).astype(np.float64)
     known = correction(np.bincount(cluster).astype(np.float64))

@@ -132,7 +132,7 @@ def compare(labelled: Sequence[Labelled], options: Options) -> ComparisonWithPeo
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
         pl.concat([UNREADABLE, *(part.unreadable for part in parts)]),
         pl.concat([UNREAD_OF_PEOPLE, *(part.unread for part in parts)]),
-        # The same criterion may be that of several datasets.
+        # Several datasets may have the same criterion.
         tuple(dict.fromkeys(part.unusual for part in parts)),
     )
 

@@ -20,7 +20,7 @@ FEW = 0.1
 LEAST_GRADES = 20
 """Fewest grades of the judge, and of people, whose ranges are compared."""
 TIMES = 1.8
-"""How many times the highest grade of one is that of the other where their ranges differ."""
+"""Ratio of the two highest grades from which on two ranges of grades differ."""
 
 
 class Declared(NamedTuple):
@@ -251,9 +251,9 @@ def values_of(labels: pl.Series, reading: LabelReading, known: Sequence[str] = (
 
 
 def read_beside(labels: pl.Series, people: pl.Series, reading: LabelReading) -> pl.DataFrame:
-    """Return the ``word`` and ``value`` of labels that are compared with those of people.
+    """Return the ``word`` and ``value`` of labels that are compared with people's.
 
-    Also a text with which tools say that a grader failed is invalid, unless people give it.
+    A text with which tools report a failed grader is invalid too, unless people give it.
     """
     words = values_of(people, LabelReading("name"))["word"].drop_nulls()
     known = [str(word).strip().lower() for word in words]
@@ -266,7 +266,7 @@ def read_beside(labels: pl.Series, people: pl.Series, reading: LabelReading) -> 
 
 
 def unreadable_labels(labels: pl.Series, people: pl.Series) -> pl.Series:
-    """Return the distinct labels of judges (JSON) that cannot be compared with those of people.
+    """Return the distinct labels of judges (JSON) that cannot be compared with people's.
 
     Without labels of people, the other labels of judges say what kind they are.
     """

@@ -174,7 +174,7 @@ def _t_row(estimate: float, error: float, df: float, method: str) -> Row:
 
 
 def _newcombe(tables: list[pl.DataFrame]) -> Row:
-    """Return a difference of shares; its p-value is that at which the interval would reach 0."""
+    """Return a difference of shares; its p-value is the level at which the interval reaches 0."""
 
     def ends(level: float) -> tuple[float, float]:
         found = (proportions(table, level) for table in tables)

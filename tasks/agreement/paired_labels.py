@@ -34,7 +34,7 @@ from tasks.calibration.label_values import (
 from tasks.pointwise.rated_items import is_on_scale
 
 MOST_NAMES = 100
-"""Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
+"""Sets of labels with at most this many names have a criterion per name; others stay whole."""
 
 
 class Unusual(NamedTuple):
@@ -52,7 +52,7 @@ class Unusual(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """One criterion: labels of each judge beside those of people."""
+    """One criterion: labels of each judge beside people's."""
 
     criterion: str | None
     kind: ScaleKind

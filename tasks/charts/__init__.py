@@ -1,8 +1,8 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
-What follows the first line of its docstring tells readers how to read the chart. Parameter names
-are the frames it reads: of a study those of ``tasks.results.Conclusions``; ``alt_tests``,
-``metric_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the charts of its
+The docstring after its first line tells readers how to read the chart. Its parameters name the
+frames that it reads: for a study the frames of ``tasks.results.Conclusions``; for a calibration
+``alt_tests``, ``metric_tests``, ``advantages`` or ``agreement``. A page has the charts of its
 frames.
 """
 

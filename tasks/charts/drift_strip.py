@@ -101,7 +101,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     # Few waves lie far apart: the first and the last mark stay above their names at both ends.
     beyond = min(0.7, 0.07 * last or 0.7)
     x = scaled("x", "at", -beyond, last + beyond, {"values": list(range(len(waves))), **bare})
-    # Values as they are: the scale of colours is that of the texts.
+    # Values as they are: colours use the same scale as the texts.
     looks = {name: as_it_is(name) for name in STATE_MARKS["quiet"]}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(

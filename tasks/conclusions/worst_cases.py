@@ -76,7 +76,7 @@ def rating_worst_cases(ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_many_lost(arms: pl.DataFrame, share: Callable[[str], pl.Expr]) -> pl.DataFrame:
-    """Return the cells whose findings might depend on lost votes; ``share`` is that of an arm."""
+    """Return the cells whose findings might depend on lost votes; ``share`` gives an arm's."""
     experimental, *others = (share(arm) for arm in ("experimental", "sham", "control"))
     # The test averages over samples, this pools all votes: half the minimum is a safe screen.
     screen, most = limits().minimum_lost / 2, limits().most_lost

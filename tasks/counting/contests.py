@@ -44,13 +44,13 @@ def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
 
 
 def of_labelled_judges(contests: DataFrame[Contests]) -> DataFrame[Contests]:
-    """Keep the contests of judges of which some contest has a score of people."""
+    """Keep the contests of judges that have at least one contest with a score of people."""
     labelled = pl.col("human_score").is_not_null().any().over(JUDGE)
     return cast("DataFrame[Contests]", contests.filter(labelled))
 
 
 def of_people(contests: DataFrame[Contests]) -> DataFrame[Contests]:
-    """Return the contests of all people as those of one judge, ``humans``; none of one person."""
+    """Pool the contests of several people as one judge, ``humans``; none if there is one person."""
     several = pl.col("judge").n_unique().over("dataset", "wave") > 1
     people = contests.filter(pl.col("human").fill_null(value=False)).filter(several)
     pooled = people.with_columns(judge=pl.lit(HUMANS), prompt=pl.lit(PERSON))

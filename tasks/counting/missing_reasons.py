@@ -1,6 +1,6 @@
 """Reasons why an estimate or its interval is missing.
 
-A statistic declares its own (``@statistic``); those of several statistics are here.
+A statistic declares its own (``@statistic``); here are the reasons that several share.
 """
 
 from collections.abc import Mapping

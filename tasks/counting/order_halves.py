@@ -33,7 +33,7 @@ HALVES = (True, False)
 def by_order(
     items: pl.DataFrame, measure: Measure, groups: Groups | None = None
 ) -> DataFrame[Estimates]:
-    """Measure items; those of judges that saw every pair in one order by halves.
+    """Measure items; by halves for judges that saw every pair in one order.
 
     ``half`` is null in the items of other judges; ``groups`` are the groups of the items.
     """

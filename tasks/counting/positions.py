@@ -37,8 +37,8 @@ def lead_and_votes(order: str) -> tuple[pl.Expr, pl.Expr]:
 def order_score(order: str) -> pl.Expr:
     """Return the mean score of an order, from 0 (anchor) to 1 (target); null without a valid vote.
 
-    If sequential stopping left out votes of a judge, it is that of the first vote, as in all means
-    of scores (methods, section 4).
+    If sequential stopping left out votes of a judge, it is the score of the first vote, as in all
+    means of scores (methods, section 4).
     """
     lead, votes = lead_and_votes(order)
     mean = pl.when(votes > 0).then(lead / votes)

@@ -154,7 +154,7 @@ def by_name(field: str, known: Mapping[str, Any]) -> Spec:
 
 
 def as_it_is(field: str) -> Spec:
-    """Return a channel whose values, such as colours, are those of a field."""
+    """Return a channel that takes its values, such as colours, from a field."""
     kind = "quantitative" if field == "size" else "nominal"
     return {"field": field, "type": kind, "legend": None, "scale": None}
 

@@ -50,14 +50,13 @@ def watch(
 
     A change is *suspect* if its p-value, adjusted by Holm over the wave's cells, is below the
     nightly level (one false alert in ``nights_per_false_alert`` nights, by a union bound) and the
-    change reaches its minimum. It becomes an *alert* if
-    the judge's next wave confirms it: the same holds again, adjusted over the suspects only, in the
-    same direction. That wave starts a new epoch of the judge and is its baseline; nothing is ever
-    averaged over epochs. The baseline of replies and verdicts is several waves (``REPEATS``), none
-    of which was suspect: what must be confirmed is no part of what it is compared with. A wave
-    served from a cache is *not measured*: it neither confirms nor
-    clears a suspect. The same holds for a cell with too few questions, although its change and
-    p-value are reported.
+    change reaches its minimum. It becomes an *alert* if the judge's next wave confirms it: the same
+    holds again, adjusted over the suspects only, in the same direction. That wave starts a new
+    epoch of the judge and is its baseline; nothing is ever averaged over epochs. The baseline of
+    replies and verdicts is several waves (``REPEATS``) without a suspect change: what must be
+    confirmed is no part of what it is compared with. A wave served from a cache is *not measured*:
+    it neither confirms nor clears a suspect. The same holds for a cell with too few questions,
+    although its change and p-value are reported.
 
     Shifts also have an ``e_value``; ``e_rejected`` says which ones e-BH rejects at the nightly
     level, under any dependence. It is supplementary and decides no state.

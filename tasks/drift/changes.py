@@ -156,7 +156,7 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
 
     ``x`` is half the mean of ``effect_new - effect_base`` over a question's samples. Both are
     measured with noise, so for an unchanged judge its mean is 0 whatever the noise of the baseline
-    (methods, section 10). Bets are those of ``e_process``, in the same order of questions.
+    (methods, section 10). ``e_process`` makes the bets, in the same order of questions.
     """
     asked = _paired(items, bases).filter("in_both")
     if asked.is_empty():
@@ -188,9 +188,9 @@ def contrast(
     (:func:`tasks.inference.linearised_errors.ratio_difference`), t with Satterthwaite degrees of
     freedom. For shifts in clusters of equal size, where every ``den`` is 1, that is the paired
     t-test of cluster sums. If ``alike``, only items with as many votes as in the base are compared.
-    Where all clusters change by the same amount, the interval is that of a common difference, as a
-    share of ``widest``, the largest possible change. Each estimate also has a cluster bootstrap
-    interval.
+    Where all clusters change by the same amount, the interval is the one for a common difference,
+    as a share of ``widest``, the largest possible change. Each estimate also has a cluster
+    bootstrap interval.
     """
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
     if "uneven" in items.columns:

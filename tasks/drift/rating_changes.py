@@ -25,11 +25,12 @@ def rated_answers(ratings: pl.DataFrame) -> pl.DataFrame:
 def rating_changes(answers: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
     """Return the changes of ratings since the base, as :func:`tasks.drift.changes.changes` does.
 
-    ``rating_drift``: mean rating of unperturbed answers, or pass rate, minus that of the base wave;
-    ``rating_shift_drift``: the same of a perturbation's shift. Both are paired by answer with
+    ``rating_drift``: mean rating of unperturbed answers, or pass rate, minus the base wave's;
+    ``rating_shift_drift``: the same for a perturbation's shift. Both are paired by answer with
     cluster-linearised errors; for pass and fail of one answer per question the p-value of the rate
-    is McNemar's. Passes are shares. Grades are in points, and their ``minimum`` is that of a rating
-    shift times the standard deviation of the judge's ratings of unperturbed answers in the base.
+    is McNemar's. Passes are shares. Grades are in points, and their ``minimum`` is the minimum
+    rating shift times the standard deviation of the judge's ratings of unperturbed answers in the
+    base.
     """
     control = pl.col("arm") == "control"
     level = answers.filter(control).with_columns(

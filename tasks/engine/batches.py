@@ -1,6 +1,6 @@
 """Provider batches: files of requests, answered together within a day at a lower price.
 
-A line holds the body that a single call would send, and its response is read like that of a call.
+A line holds the body that a single call would send, and its response is read like a call's.
 The format is OpenAI's: https://platform.openai.com/docs/guides/batch.
 """
 

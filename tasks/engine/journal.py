@@ -62,7 +62,7 @@ SECONDS_BETWEEN_SYNCS = 1.0
 
 
 class Journal:
-    """A file to which replies are appended.
+    """Append replies to a file.
 
     A written reply survives a crash of the process at once, and a power failure after a second.
     Methods raise ``OSError`` if the file cannot be written.

@@ -281,7 +281,7 @@ def _now() -> float:
 
 
 STEP = 0.01
-"""Share of the cap by which the committed amount is reported in advance, so rarely."""
+"""The committed amount is reported this share of the cap in advance, so that reports are rare."""
 
 
 class BudgetError(Exception):

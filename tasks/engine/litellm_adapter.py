@@ -102,7 +102,7 @@ def litellms_client(route: str, **params: Any) -> Any:
 def worker_environment() -> dict[str, str]:
     """Return the environment of a process that imports litellm.
 
-    Variables by which litellm would change requests are removed, because ballots do not record
+    Variables that would make litellm change requests are removed, because ballots do not record
     them.
     """
     changing = [

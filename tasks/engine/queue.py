@@ -47,8 +47,8 @@ Messages = list[dict[str, str]]
 class RequestSlot:
     """One attempt's permission to send: acquired as the request is sent, released by its response.
 
-    ``acquire`` and ``release`` are those of the queue; litellm's preparation of a request does not
-    take a slot, and neither does its reading of the response.
+    ``acquire`` and ``release`` belong to the queue; litellm holds no slot while it prepares a
+    request or reads the response.
     """
 
     def __init__(self, acquire: Callable[[], Awaitable[None]], release: Callable[[], None]) -> None:

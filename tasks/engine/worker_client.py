@@ -95,7 +95,7 @@ class Session:
     async def ask(
         self, judge: Judge, messages: list[dict[str, str]], params: Json, ballot_id: str
     ) -> WorkerAnswer:
-        """Send one request and wait for its reply; ``params`` are added to those of the judge.
+        """Send one request and wait for its reply; ``params`` are added to the judge's own.
 
         Raise WorkerError if the worker dies again and again.
         """

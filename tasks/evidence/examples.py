@@ -68,8 +68,8 @@ class Examples(NamedTuple):
 def examples_of(rows: pl.DataFrame, study: str, *, several: bool) -> list[Examples]:
     """Return the examples of each judge and perturbation, in the order given.
 
-    ``rows`` are those of ``mart.compared_pairs`` that changed, with the number of all of their cell
-    as ``total``.
+    ``rows`` are the changed rows of ``mart.compared_pairs``; ``total`` is the number of all rows of
+    their cell.
     ``several`` tells whether a single answer was rated more than once.
     """
     share = min(1.0, MOST_CHARACTERS / max(_characters(rows), 1))

@@ -1,4 +1,4 @@
-"""Waves of which the warehouse has votes but no results."""
+"""Waves with votes but no results in the warehouse."""
 
 from collections.abc import Sequence
 

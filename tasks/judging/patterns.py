@@ -1,8 +1,8 @@
 """Verdicts by a pattern or a JSON pointer, which a user's own judge prompt defines.
 
-A pattern or a JSON pointer finds a text, and a map says which choice the text is. Patterns are
-those of Polars (Rust's regex), which takes linear time on any reply; it is imported when a pattern
-is used, as the process that simulates judges does without.
+A pattern or a JSON pointer finds a text, and a map says which choice the text is. Polars runs
+the patterns (with Rust's regex, in linear time on any reply); it is imported when a pattern is
+used, as the process that simulates judges does without it.
 """
 
 import json

@@ -17,7 +17,7 @@ from tasks.prompts import prompt_of
 
 WHERE = ["pair_id", "dataset", "sample", "cluster", "arm", "perturbation", "kind"]
 ANCHOR_ITEM = "/anchor"
-"""Ends the item of an anchor; that of the target is the sample."""
+"""Ends the item of an anchor; the item of a target is the sample."""
 REFUSED, SEVERAL, NONE = "refused", "several different ratings", "no rating"
 OFF, FRACTION = "off the scale", "a fraction on a scale of whole numbers"
 """Why a vote has no rating."""
@@ -51,7 +51,7 @@ def rate_votes(
     Ballots not in ``waiting`` were cast before; a ballot without a vote has no row. A vote without
     a rating of a criterion has a row that says why. Repeats of a replicate are renumbered from 0.
     ``categories`` has the ``category`` of each ``question_id``; ``known`` what the dataset says of
-    the targets, of which people's grades are kept, in control.
+    the targets: people's grades of them are kept, for control.
     """
     if ballots.is_empty():
         return Ratings.empty()

@@ -11,7 +11,7 @@ PAIR_TURN_PLACES = (
     *("turns_a", "turns_b"),
 )
 SINGLE_TURN_PLACES = ("question_1", "answer_1", "reference_1", "turns")
-"""Placeholders of the earlier turn in a judge prompt; those of the judged turn have no number."""
+"""Placeholders of the earlier turn in a judge prompt; the judged turn's have no number."""
 TURN_PLACES = {*PAIR_TURN_PLACES, *SINGLE_TURN_PLACES}
 
 

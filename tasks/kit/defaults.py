@@ -26,7 +26,7 @@ TOO_FAST_SECONDS = 3.0
 """A person who votes faster cannot have read two answers."""
 
 TARGET_HALF_WIDTH = 0.05
-"""Half-width of a win rate's interval at which human labelling aims."""
+"""Half-width of a win rate's interval that human labelling aims at."""
 
 LEAST_EXCESS = 0.1
 """An answer counts as longer if it has more than a tenth more characters."""

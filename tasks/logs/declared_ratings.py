@@ -35,8 +35,8 @@ def with_declared(log: Log, declared: Declared) -> Log:
     that counts as a pass all labels, become pass or fail, as where judges are compared with people.
     Verdicts on pairs, and sets of labels, stay as they are.
 
-    Raise ValueError if the log has no grade to which a scale or a threshold applies, or nobody gave
-    the label that counts as a pass.
+    Raise ValueError if the log has no grade although a scale or a threshold is declared, or nobody
+    gave the label that counts as a pass.
     """
     positive, scale, threshold = declared
     single = pl.col("kind") != "verdict"

@@ -88,7 +88,7 @@ def labels_with_file(
         whose, option = ("people", "--humans") if of_people else ("judges", "--judges")
         names = ", ".join(theirs["annotator"].cast(pl.String).unique().sort().head(3))
         raise ValueError(
-            f"labels of {whose} are given twice: {log.name} has those of {names:.100}, and "
+            f"labels of {whose} are given twice: {log.name} has labels of {names:.100}, and "
             f"{option} names {file.name}. Leave {option} out, or leave these labels out of the log."
         )
     given, found = read_labels(file), labelled_by_votes(rows, metric)
@@ -107,7 +107,7 @@ def labels_with_file(
         ]
         raise ValueError(
             f"no label of {file.name} is about an item of {log.name}. The file names items such "
-            f"as {shown[0]:.200}; those of the log are {shown[1]:.200}. Name items as the log does."
+            f"as {shown[0]:.200}; the log has {shown[1]:.200}. Name items as the log does."
         )
     report_unknown_items(given, labelled.items["item"].to_list(), file.name, log.name)
     if of_people:
@@ -174,7 +174,7 @@ def _annotated(
 
 
 def _whole(ratings: DataFrame[Ratings]) -> set[str]:
-    """Return the datasets and criteria, as named here, of which all grades are whole numbers."""
+    """Return the datasets and criteria, as named here, whose grades are all whole numbers."""
     graded = ratings.filter(pl.col("kind") == "number", pl.col("value").is_not_null())
     whole = are_whole(pl.col("value"))
     found = graded.group_by("dataset", "criterion").agg(whole.alias("whole")).filter("whole")

@@ -375,7 +375,7 @@ def _ratings(
 
 
 def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:
-    """Return each row's number among those of its key; most logs need none, and it takes long."""
+    """Return numbers for the rows of each key; most logs need none, and it takes long."""
     if rows.select(key).is_duplicated().any():
         return pl.int_range(pl.len()).over(key)
     return pl.lit(0)

@@ -36,9 +36,9 @@ def read_mapped(source: Source, mapping: dict[str, str], slices: Sequence[str] =
     The fields that ``slices`` name are metadata of its items.
 
     ``shown_first`` and ``choice`` make a row a vote; otherwise ``label`` or ``value`` is the rating
-    of a judge, and ``human_label`` or ``human_value`` that of people in the same row. Without
+    of a judge, and ``human_label`` or ``human_value`` people's in the same row. Without
     ``judge`` the judge is called by the path of its rating. ``label_chance`` is the probability
-    with which people were asked about the item. ``TEXTS`` are shown beside disagreements.
+    that people were asked about the item. ``TEXTS`` are shown beside disagreements.
     """
     _check(source, mapping, slices)
     names = {c: p for c, p in mapping.items() if c not in {*RATING, *TEXTS}}

@@ -48,11 +48,11 @@ BY_ORDER = ("win_rate_naive", "order_effect")
 
 
 def results_of_log(log: Log, mode: str) -> Results:
-    """Return the results of another tool's log: of its votes, and of its ratings without an order.
+    """Return the results of another tool's log, from its votes and its ratings without an order.
 
     Ratings have no position statistics. Their agreement and the wins of models are computed from
-    annotations and contests, like those of votes; validity, ties and accuracy of verdicts from
-    counts. Means, validity and scale use of grades and labels are those of any ratings.
+    annotations and contests, as from votes; validity, ties and accuracy of verdicts from counts;
+    means, validity and scale use of grades and labels as for an audit's ratings.
     """
     verdicts = pl.col("kind") == "verdict"
     ratings = ranked(log.ratings, *NAMES)

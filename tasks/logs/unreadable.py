@@ -17,7 +17,7 @@ UNREADABLE = "not a label"
 def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
     """Make ratings invalid whose label is blank, or is a judge's that agreement cannot read.
 
-    The latter keep the label. A label to which the log gives a value is readable.
+    The latter keep the label. A label with a value in the log is readable.
     """
     labelled = (pl.col("kind") == "label") & pl.col("invalid").is_null()
     blank = labelled & (pl.col("label").str.strip_chars() == "")
@@ -56,7 +56,7 @@ def _lost(rows: pl.DataFrame, judged: pl.Expr) -> Iterator[pl.DataFrame]:
 
 
 def unread_items(ratings: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return annotations of the items of which no label of a judge is in ``read``.
+    """Return annotations without a label: of items for which ``read`` has no label of a judge.
 
     ``unreadable`` is the text that could not be read or, without one, why there is none; repeats
     that tie have a label of their own.

@@ -28,7 +28,7 @@ def jury_findings(
 
     A jury has no log-odds, and is not asked whether its shifts are mixed. It follows from its
     members, so Benjamini-Hochberg is over the jury's own perturbations. Without one of its members
-    only its shift is given, beside that member's own. ``costs`` are those of :func:`jury_costs`.
+    only its shift is given, beside that member's own. ``costs`` come from :func:`jury_costs`.
     """
     ours = estimates.filter(
         pl.col("statistic").str.starts_with(PREFIX), pl.col("perturbation").is_not_null()

@@ -119,7 +119,7 @@ def panel_means(
 
 
 def _measured(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return the means that were measured; the mean of all is also that of the judges kept."""
+    """Return the measured means; the mean of all judges also counts for the judges kept."""
     means = estimates.filter(
         pl.col("statistic").is_in(MEANS), pl.col("subgroup").is_in(["", KEPT])
     ).select(*PANEL, "statistic", "subgroup", "estimate", "low", "high", "n", "clusters", "reason")

@@ -95,7 +95,7 @@ def perturbation_named(name: str) -> Perturbation:
 
 
 def asked_under(names: Iterable[str], sham: str) -> list[str]:
-    """Return what perturbations are asked about as: under which of their shams.
+    """Return the names under which judges are asked about perturbations: one per sham.
 
     ``sham`` is ``first``, ``second``, ``both`` or ``none``; one without a second sham keeps its
     first.

@@ -48,9 +48,9 @@ PARTS: Mapping[str, str] = {RATED_WORST[side]: name for side, name in WORST.item
 
 
 def under_pairwise_names(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Return all estimates, those of ratings under the pairwise names.
+    """Return all estimates, with ratings under the pairwise names.
 
-    Grades with a threshold have both endpoints; the grades decide, which tell more.
+    Grades with a threshold have both endpoints; the grades decide, as they say more.
     """
     statistic = pl.col("statistic").cast(pl.String)
     if not estimates.select(statistic.is_in([*NAMES]).any()).item():

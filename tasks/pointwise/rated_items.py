@@ -46,7 +46,7 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
         single.with_columns(
             graded=~binary.all().over(criterion),
             named=pl.col("value").is_not_null().any().over(criterion),
-            # Also those that nobody could read, without which there is no whole.
+            # Criteria without a readable rating count too: without them there is no whole.
             all_parts=pl.col("criterion").n_unique().over(JUDGE),
         )
         .filter("named")

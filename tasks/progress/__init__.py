@@ -9,7 +9,7 @@ from time import monotonic
 
 STARTING = "starting"
 WINDOW_SECONDS = 30.0
-"""The rate is that of this many last seconds."""
+"""The rate is computed over this many last seconds."""
 
 SAMPLE_SECONDS = 0.5
 FEWEST_SECONDS = 1.0

@@ -115,7 +115,7 @@ def _unformatted(template: str) -> str:
 
 
 def _places_in(template: str, judged: int) -> str:
-    """Name the places as judge prompts do: those of the judged turn without its number."""
+    """Name the places as judge prompts do: without a number in the judged turn."""
 
     def name(place: re.Match[str]) -> str:
         what = place[1].replace("ref_answer", "reference")

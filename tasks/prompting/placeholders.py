@@ -35,7 +35,7 @@ def places_in(*texts: str) -> set[str]:
 
 
 def require_places(kind: str, texts: Mapping[str, str]) -> None:
-    """Reject texts with an unknown placeholder, or of which none has one that the kind needs.
+    """Reject texts with an unknown placeholder, or without one that the kind needs.
 
     A ValueError gives the key of the text, all problems, and what is allowed.
     """

@@ -11,7 +11,7 @@ from tasks.prompting.prompt import Prompt
 from tasks.validation.toml_tables import entry
 
 REWORDED = "~"
-"""Separates a prompt's name from that of its variant."""
+"""Separates the name of a prompt from the name of its variant."""
 
 AT = "@"
 """Separates a prompt's name from its digest."""

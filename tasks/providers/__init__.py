@@ -205,7 +205,7 @@ def _unfit(judge: Judge, provider: Provider) -> str:
 
 
 def _require_tables(data: dict[str, Any]) -> None:
-    """Refuse tables and keys beside those of the provider and its judges."""
+    """Refuse tables and keys other than the provider's and its judges'."""
     require_tables(data, ["provider", "judges"])
 
 

@@ -443,7 +443,7 @@ def line_fault(value: str) -> Fault | None:
 
 
 def with_columns(table: Table) -> tuple[Table, list[str]]:
-    """Return a table and its columns; those of JSON are the fields that some row has."""
+    """Return a table and its columns; in JSON, the fields that some row has."""
     if table.columns is not None:
         return table, table.columns
     rows = list(table.rows)

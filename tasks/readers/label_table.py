@@ -273,7 +273,7 @@ def _text(values: pl.Series) -> pl.Series:
 
 
 def probabilities(file: str, values: pl.Series) -> pl.Series:
-    """Return probabilities with which people were asked; ValueError for what is none."""
+    """Return the probabilities that people were asked; ValueError for other values."""
     chance = values.cast(pl.Float64, strict=False)
     inside = chance.is_between(0, 1, closed="right").fill_null(value=False)
     wrong = values.is_not_null() & ~inside

@@ -33,7 +33,7 @@ COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
     "with the columns annotator, item, label. The first may also be called human or person in "
-    "people's labels, and judge in those of judges."
+    "people's labels, and judge in judges' labels."
 )
 PEOPLE, JUDGES = ("annotator", "human", "person"), ("annotator", "judge")
 """Names that the column of annotators may have in a table."""
@@ -240,7 +240,7 @@ def _refuse_type(name: str, column: pl.Series, allowed: str) -> None:
 
 
 def _annotator_of(name: str, found: list[str], who: Sequence[str]) -> str:
-    """Return the name of the column of annotators, if the columns are those of a table."""
+    """Return the name of the column of annotators, if the columns make a table of labels."""
     for each in who:
         if sorted(found) == sorted((each, *COLUMNS[1:])):
             return each

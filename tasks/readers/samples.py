@@ -32,7 +32,7 @@ QUESTIONS = ("question", "prompt", "instruction", "input", "query", "task", "use
 """Usual names of the column with the question."""
 
 HUMAN = "human_"
-"""Begins columns with people's grades: those of ``PEOPLE``, or ``human_CRITERION``."""
+"""Begins columns with people's grades: the columns ``PEOPLE``, or ``human_CRITERION``."""
 LABEL = "human_label"
 PEOPLE = [LABEL, "human_grade"]
 SHARES = ["human_score", "label_chance"]
@@ -174,9 +174,9 @@ class Sample(NamedTuple):
 
 
 def dataset_name(name: str) -> str:
-    """Return the name of a dataset, which is that of its file.
+    """Return the name of a dataset, which is its file's name.
 
-    Raise ValueError if it is not allowed, or that of a built-in dataset.
+    Raise ValueError if it is not allowed, or names a built-in dataset.
     """
     if not NAME.fullmatch(name):
         raise ValueError(

@@ -64,7 +64,7 @@ class Advice(NamedTuple):
 
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
-"""Recommendations as they are listed, those of usable judges first."""
+"""Order in which recommendations are listed: usable judges first."""
 REASONS_SHOWN = 3
 SEPARATOR = "; "
 """What separates reasons, and what is undecided."""
@@ -156,7 +156,7 @@ def without_judges(judges: Iterable[str], persons: Collection[str]) -> str:
 def not_measured(recommendations: pl.DataFrame, study: str = "", people: int | None = None) -> str:
     """Say what was not measured for any judge; empty if that differs between judges.
 
-    With the name of the study it says by which commands people's labels are collected and compared.
+    With the name of the study it gives the commands that collect and compare people's labels.
     ``people`` is the number of people in a file of votes or ratings, which has no study.
     """
     absent = _not_measured(recommendations)
@@ -290,7 +290,7 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
 def policy(
     thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float = DETECTS_AT
 ) -> str:
-    """State the rule by which judges are recommended, and its limits (methods, section 17)."""
+    """State the rule for recommending judges, and its limits (methods, section 17)."""
     compared = (recommendations["mode"] != "any").any()
     return (
         f"Policy (`disqualifying` of the study). {rule(thresholds, compared=bool(compared))} "
@@ -346,7 +346,7 @@ def literal(text: str) -> str:
 
 
 def did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
-    """Say between which waves judges were compared, and whether one changed."""
+    """Name the waves that were compared, and say whether a judge changed."""
     found = gates.filter(pl.col("gate") == "drift")
     last = drifts.join(found, on=["dataset", "judge", "prompt", "wave"], how="semi")
     pairs = last.select("base", "wave").unique().rows()

@@ -44,7 +44,7 @@ OR_NAME_IT = (
     "invalid"
 )
 RARE = 0.1
-"""Share of items up to which a label that no person gave is named."""
+"""A label that no person gave is named if at most this share of items has it."""
 
 
 def label_warnings(comparison: ComparisonWithPeople) -> list[str]:
@@ -114,7 +114,7 @@ def _unusual_grade_lines(comparison: ComparisonWithPeople) -> list[str]:
 
 
 def _fraction_lines(confusion: pl.DataFrame) -> list[str]:
-    """Say of which judges most grades are fractions where those of people are whole."""
+    """Name judges whose grades are mostly fractions while people's are whole numbers."""
     number = {
         side: pl.col(f"{side}_label").cast(pl.String).cast(pl.Float64, strict=False)
         for side in ("human", "judge")
@@ -188,7 +188,7 @@ def calibration_advice(
     whole = comparison.measures.filter(pl.col("judge") != HUMANS, pl.col("slice_column").is_null())
     asked = tests_shown(alt_tests)
     both = [frame.select(pl.col(JUDGE).cast(pl.String)) for frame in (asked, whole)]
-    # Names are those of all judges together: the test may not cover each dataset.
+    # Judges of both parts get their names together: the test may not cover each dataset.
     every = pl.concat(both).unique(maintain_order=True)
     named = every.with_columns(who_of(every))
     tests = {_key(row): row for row in asked.to_dicts()}
@@ -235,7 +235,7 @@ def calibration_policy(*, tested: bool) -> str:
 def _advice(
     name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool, by_votes: bool
 ) -> Advice:
-    """Return the line of a judge; ``by_votes``: its agreement is that of a gate (of pairs)."""
+    """Return the line of a judge; ``by_votes``: a gate tests its agreement (on pairs)."""
     agreed = [row for row in rows if row["statistic"] == COEFFICIENTS[row["kind"]]]
     apart = [row for row in agreed if row["finding"] == DISAGREES and not by_votes]
     biases = [row for row in rows if row["statistic"] == "bias"]

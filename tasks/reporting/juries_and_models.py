@@ -256,7 +256,7 @@ def without(exclusions: DataFrame[Exclusions], kept_findings: DataFrame[KeptFind
 
 
 def rule(exclusions: DataFrame[Exclusions]) -> ExclusionTexts:
-    """Say at which limits judges are left out, and who is."""
+    """State the limits for leaving judges out, and name the judges left out."""
     if exclusions.is_empty():
         return ExclusionTexts()
     rows = with_who(exclusions).sort("who").to_dicts()

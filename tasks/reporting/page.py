@@ -75,7 +75,7 @@ def breakable(text: str) -> Markup:
 
 
 def verbatim(text: str) -> Markup:
-    """Return a text with its layout, of which all other texts have none."""
+    """Return a text that keeps its line breaks and spaces; all other texts lose them."""
     return escape(laid_out(text))
 
 

@@ -41,7 +41,7 @@ OVER = {
     "pass_rate_shift": "over the control, in the pass rate",
     "pass_rate_shift_sham": "over the sham, in the pass rate",
 }
-"""Endpoint -> what its shift is measured over, and in which unit if not in mean scores."""
+"""Endpoint -> the base of its shift, and its unit if that is not a mean score."""
 
 
 class CellText(NamedTuple):
@@ -68,7 +68,7 @@ class Judged(NamedTuple):
     left_out: str = ""
     """Why its numbers are grey; empty if they are not."""
     other: "Judged | None" = None
-    """The judge with which a row compares it."""
+    """The judge that a row compares it with."""
 
     @classmethod
     def of(cls, row: Row, *texts: CellText | str, finding: CellText = BLANK) -> "Judged":
@@ -155,7 +155,7 @@ def rated_groups(
     without: Without = NOBODY,
     persons: Collection[str] = NO_NAMES,
 ) -> list[Group]:
-    """Return the results of ratings: those of :func:`result_groups` that ratings have."""
+    """Return the results of ratings: the columns of :func:`result_groups` that ratings have."""
     lookup = Lookup(estimates)
     found = []
     for rows in _by_perturbation(findings):
@@ -177,7 +177,7 @@ SHARED = (0, 1, 6, 8)
 def _with_points(shift: CellText, row: Row, lookup: Lookup) -> CellText:
     """Add the points of the scale to a shift in standard deviations.
 
-    The deviation is that of the control: samples that are invalid there count in points alone.
+    The standard deviation is the control's: samples without a rating there count only in points.
     """
     if row["unit"] != "sd":
         return shift

@@ -37,7 +37,7 @@ NO_NAMES: frozenset[str] = frozenset()
 BLIND = ("overlooks", "rewards")
 PARTLY = {
     "mixed": "Shifts that differ between questions or categories (mixed)",
-    "detects some": "Flaws of which some are detected, perhaps too few",
+    "detects some": "Flaws detected in part, perhaps too few",
 }
 """Finding that neither passes nor fails -> how its sentence begins."""
 REFUSED = "no finding"
@@ -56,7 +56,7 @@ def summary(
     """Summarise the findings, one per judge and perturbation, in a few sentences.
 
     ``questions`` is the maximum number of questions behind a judge's shift, ``theirs`` behind a
-    person's; ``persons`` are judges who are people, in addition to those of the booth. ``gates`` is
+    person's; ``persons`` are judges who are people, besides people in the booth. ``gates`` is
     the scorecard, for judges that have changed or fail to detect flaws.
     """
     if findings.is_empty():

@@ -1,10 +1,10 @@
 """Ratings of single answers by simulated judges: a latent quality on a scale of their own.
 
-On a scale from 0 to 1 an answer stands at .5 + slope * quality + leniency + noise, where quality is
-that of a pair's answer with the effects of its features, the length and what the reference says;
-for a label also whether the answer mentions it. A
-grade is that position on the declared scale, clipped to its ends and rounded if grades are whole;
-an answer passes, or gets a label, from ``pass_at`` on. If a map says what the texts of replies
+On a scale from 0 to 1 an answer stands at .5 + slope * quality + leniency + noise. Its quality is
+computed as for an answer of a pair, with the effects of its features, its length and the reference;
+for a label it also counts whether the answer mentions it. A grade is that position on the declared
+scale, clipped to its ends and rounded if grades are whole; an answer passes, or gets a label, from
+``pass_at`` on. If a map says what the texts of replies
 mean, a grade is the nearest one that has a text.
 """
 

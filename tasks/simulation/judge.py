@@ -1,6 +1,6 @@
 """Simulated judges with known, planted biases; they read the same prompt as a real model.
 
-The formulas are those of Davidson's tie model: toward the second slot, an answer's odds are
+The formulas follow Davidson's tie model: toward the second slot, an answer's odds are
 exp(gap of quality + planted effects + length - position + noise of the prompt). Every random
 number is a hash of the judge's seed, a purpose and texts, so a reply depends on no other call.
 """

@@ -59,7 +59,7 @@ class Traits(Written):
     ceiling: float = Field(default=1, gt=0, le=1)
     """Highest grade that is given, as a share of the scale's width."""
     pass_at: float = 0.5
-    """Share of the scale's width from which on an answer passes, or gets a label."""
+    """An answer passes, or gets a label, from this share of the scale's width on."""
     reference_weight: float = 0
     """Logits for all of the reference's long words, if the prompt shows a reference answer."""
     wordings: dict[str, float] = {}

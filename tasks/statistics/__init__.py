@@ -51,7 +51,7 @@ Unit = Literal[
     "sd",
 ]
 """Unit of an estimate; ``score`` is a mean score, or a difference of mean scores; ``points`` are
-those of the scale of a grade, ``sd`` standard deviations of a judge's control ratings."""
+points on the scale of grades, ``sd`` standard deviations of a judge's control ratings."""
 
 Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the primary endpoint"]
 """What an estimate is compared with: an arm that shows the effect of noise alone.
@@ -199,9 +199,9 @@ def statistic(
     estimates; ``rows`` says where a row differs, and may name further ones. Rows of attack success
     have ``marks_excluded``.
     ``needs`` are optional columns of the vote log without which there are no rows.
-    The reason of a row with an empty denominator says what is ``missing`` ("no vote is valid"),
-    that of an estimate that never has an interval why there is ``no_interval``: a text for all
-    rows, or one by row.
+    ``missing`` is the reason of a row with an empty denominator ("no vote is valid"),
+    ``no_interval`` the reason why an estimate never has an interval: a text for all rows, or one
+    by row.
     """
 
     def declare(measure: Callable[..., Rows]) -> Statistic:

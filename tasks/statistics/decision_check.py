@@ -82,7 +82,7 @@ def decision_check(shifts: DataFrame[Shifts], contests: DataFrame[Contests]) -> 
 
 
 def carried(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the share of pairs in which only one answer has a feature, by which one."""
+    """Return the shares of pairs in which only the one, or only the other, answer has a feature."""
     scored = pairs.filter(pl.col("score").is_not_null()).with_columns(dropped=pl.lit(0))
     features = {
         ("length", 1): pl.col("carries_length"),

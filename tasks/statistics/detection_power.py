@@ -91,7 +91,7 @@ def detection_power(shifts: DataFrame[Shifts]) -> Rows:
 
 
 def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return samples with their experimental score, and that of the primary endpoint's base."""
+    """Return samples with their scores: experimental, and in the primary endpoint's base."""
     groups = grouped(shifts)
     base = base_value(shifts, groups)
     known = pl.col("experimental_score").is_not_null() & base.is_not_null()

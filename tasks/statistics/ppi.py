@@ -284,7 +284,7 @@ def _about_labels(found: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _effective() -> pl.Expr:
-    """Return n times the variance of the mean label over that of theta at the lambda used."""
+    """Return the effective number of labels: n var(mean label) / var(theta), at the lambda used."""
     n, others, lam, y = (pl.col(c) for c in ("n", "others", "lam", "label_variance"))
     whole = n * pl.col("verdict_variance") / others + pl.col("rest_variance")
     fitted = 1 - pl.col("r") ** 2 * others / (n + others)

@@ -92,13 +92,13 @@ def ranking(
     Ranks, intervals and letters use the samples with scores of all ranked judges (``n``;
     ``dropped`` counts the others), and draws use the clusters of these. A judge with scores of too
     few questions has no rank, and the others are ranked as if it were absent. If the others share
-    too few questions, the judge is dropped without which most are shared, and so on (ties: the one
-    that shares the fewest samples with each other judge, then the first by name). Letters begin
-    with the best judge. Ranks for a promote perturbation are by size, the tests by direction too,
-    so that a judge may have a later letter than judges ranked after it. Prompts that do not share
-    enough questions are ranked apart. People, who may have judged few samples, do not change other
-    ranks: each is ranked against all ranked models, on the samples that the person shares with all
-    of them; without two models, all are ranked together.
+    too few questions, judges are dropped one by one, each time the one whose absence leaves the
+    most shared questions (ties: the one that shares the fewest samples with each other judge, then
+    the first by name). Letters begin with the best judge. Ranks for a promote perturbation are by
+    size, the tests by direction too, so that a judge may have a later letter than judges ranked
+    after it. Prompts that do not share enough questions are ranked apart. People, who may have
+    judged few samples, do not change other ranks: each is ranked against all ranked models, on the
+    samples that the person shares with all of them; without two models, all are ranked together.
     A judge that gives all answers the same grade, or passes or fails all, has no rank: nothing
     could move it. Ranks of judges that do not differ are noise: the mart ``ranking`` never shows
     them without interval and tier.

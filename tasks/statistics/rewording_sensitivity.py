@@ -118,7 +118,7 @@ def _changes(items: pl.DataFrame, verdict: str, score: str) -> list[DataFrame[Es
 def excess(
     name: str, reworded: pl.DataFrame, again: pl.DataFrame, key: Sequence[str], change: str
 ) -> DataFrame[Estimates]:
-    """Return the mean ``change`` over the wordings minus that of asking again, by ``key``."""
+    """Return the mean ``change`` over the wordings, minus the one from asking again, by ``key``."""
     own = pl.col(change).cast(pl.Float64)
     mean = reworded.group_by(key, maintain_order=True).agg(reworded=own.mean())
     both = again.join(mean, on=key, how="left", maintain_order="left")

@@ -193,7 +193,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     )
     df = found["df"].fill_null(1.0).to_numpy()
     low, high = _fieller_interval(found, t_quantile(df, (1 + LEVEL) / 2))
-    # A point says that no rate from 0 to 1 agrees with those of the judge, and is no interval.
+    # A point means that no rate from 0 to 1 agrees with the judge's rates; it is no interval.
     is_point = pl.Series(low == high) & pl.col("reason").is_null()
     found = found.with_columns(reason=pl.when(is_point).then(pl.lit(BEYOND)).otherwise("reason"))
     known = pl.col("reason").is_null()

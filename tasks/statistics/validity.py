@@ -25,7 +25,7 @@ OUTCOMES = {
 }
 SAVED = "saved_rate"
 NOT_REWORDED = pl.col("arm").cast(pl.String) != "reworded"
-"""Rows of the judge with its prompt, of which another wording is no property."""
+"""Rows without reworded prompts, which say nothing about a judge with its own prompt."""
 ABOUT = (*JUDGE, "perturbation", "kind", "cluster", "simulated")
 UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")

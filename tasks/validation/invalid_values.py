@@ -53,7 +53,7 @@ def problems_in(
 ) -> str:
     """Describe all invalid values in one line.
 
-    ``called`` are the options of a command from which fields were taken.
+    ``called`` names the options of a command that fields come from.
     """
     found = []
     for each in error.errors():

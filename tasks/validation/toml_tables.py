@@ -84,7 +84,7 @@ def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _with_alternatives(problems: Sequence[str]) -> list[str]:
-    """Make one problem of those of a value that may be of several kinds, and is of none."""
+    """Make one problem of several if a value may have several types and has none of them."""
     found: dict[str, list[str]] = {}
     for problem in problems:
         about, _, allowed = problem.partition(MUST)
@@ -133,7 +133,7 @@ def _nested_model(model: type[BaseModel], path: Sequence[object]) -> type[BaseMo
 
 
 def _models(kind: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models in a type, such as that of the entries of a list."""
+    """Yield the models in a type, such as the type of a list's entries."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         yield kind
     for part in get_args(kind):

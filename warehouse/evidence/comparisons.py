@@ -306,7 +306,7 @@ def studies_of(warehouse: Warehouse) -> list[str]:
 
 
 def unmeasured_waves(warehouse: Warehouse, study: str) -> list[str]:
-    """Return the waves of a study of which the warehouse has votes but no results."""
+    """Return the waves of a study that have votes but no results."""
     return warehouse.query(UNMEASURED, {"study": study})["wave"].to_list()
 
 

@@ -10,7 +10,7 @@ OF_LABELS = """(
         where flow = 'calibrate' and json_extract_string(parameters, 'study') = $study
     )
 )"""
-"""Labels that differ are those of the study, and of calibrations that compare its votes."""
+"""Labels may differ in the study itself, and in calibrations that compare its votes."""
 NAMED = ("judge", "prompt", "wave", "perturbation")
 OWN_ID = "if(starts_with(cluster, dataset || '/'), substr(cluster, length(dataset) + 2), cluster)"
 """The id of a question in the user's data: without the name of the dataset."""
@@ -57,7 +57,7 @@ UNMEASURED = f"""
     ) where study = $study
     order by wave
 """
-"""The waves of which the warehouse has votes but no results."""
+"""The waves with votes but no results."""
 NEWER = f"""
     select wave from {ASKED} where began > (select began from {ASKED} where wave = $wave)
     order by began

@@ -1,2 +1,2 @@
--- The probability with which people were asked about a single answer.
+-- The probability that people were asked about a single answer.
 alter table ratings add column label_chance double;

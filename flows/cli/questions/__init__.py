@@ -45,7 +45,7 @@ UNFINISHED = """
 
 
 OF_CALIBRATION = (
-    "{!r} is a calibration, which compares labels of judges with those of people: `voirdire sql "
+    "{!r} is a calibration, which compares labels of judges with people's: `voirdire sql "
     "--ask {} --set study={}`."
 )
 

@@ -38,7 +38,7 @@ MOST_VALUES = 3
 """Most strange values that are named."""
 COPIES = "copies of earlier rows"
 MOST_WITH_TEXTS = 100_000
-"""Rows up to which the texts of a table are read: they are in memory together."""
+"""Most rows of a table whose texts are read, as they are in memory together."""
 
 
 class Parts(NamedTuple):
@@ -55,7 +55,7 @@ class Parts(NamedTuple):
     """
     ratings: pl.DataFrame | None = None
     """Columns of ``Ratings`` without ``repeat``; a missing column is null. ``label_chance`` is the
-    probability with which people were asked about the item."""
+    probability that people were asked about the item."""
     texts: pl.DataFrame | None = None
     """``item`` and ``texts``: what people saw of it, as a JSON object; only of items they rated."""
     metadata: pl.DataFrame | None = None
@@ -165,7 +165,7 @@ def value_of(value: object) -> str | None:
 def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Leave out copies of earlier rows and count them: rows with equal ``stamp`` and ``digest``.
 
-    Rows of which neither is known are repeats, not copies; they have no digest ``copy``.
+    Rows without both are repeats, not copies; they have no digest ``copy``.
     """
     known = pl.any_horizontal(pl.col("stamp", "digest").is_not_null())
     kept = rows.filter(~(known & ~pl.struct(pl.all()).is_first_distinct()))

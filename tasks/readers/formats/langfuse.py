@@ -57,7 +57,7 @@ def langfuse(source: Source) -> Parts:
     named = found.filter(known & ~text & ~unnamed)
     rated = named.filter(~itemless).with_columns(human=by == "ANNOTATION")
     is_number = pl.col("type") == "NUMERIC"
-    # Langfuse writes 0 for categories to which no number is assigned.
+    # Langfuse writes 0 for categories without an assigned number.
     is_category = pl.col("type") == "CATEGORICAL"
     assigned = ~is_category | (is_category & (pl.col("number") != 0)).any().over("name")
     plain = pl.col("raw").str.strip_chars('"')

@@ -119,11 +119,11 @@ def test_the_calibration_is_named_after_the_log(run: Run) -> None:
         (("log.json",), "Give the others with --humans FILE, or export both to one table"),
         (
             ("log.json", "--humans", "strange.json"),
-            "items such as 'x1'; those of the log are '0/0/p', '1/0/p', '10/0/p'",
+            "items such as 'x1'; the log has '0/0/p', '1/0/p', '10/0/p'",
         ),
         (
             ("log.json", "--judges", "judges.json"),
-            "labels of judges are given twice: log.json has those of llm-rubric by gpt",
+            "labels of judges are given twice: log.json has labels of llm-rubric by gpt",
         ),
         (
             ("table.csv", "--humans", "people.json"),

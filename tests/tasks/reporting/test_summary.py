@@ -140,7 +140,7 @@ def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does
     )[2:] == [
         "Shifts that differ between questions or categories (mixed): a by padding.",
         "1 of 2 judges overlooks or rewards a flaw: b overlooks slur.",
-        "Flaws of which some are detected, perhaps too few: a detects some error and slur.",
+        "Flaws detected in part, perhaps too few: a detects some error and slur.",
         (
             "4 of 5 combinations of judge and perturbation neither pass nor fail"
             " (2 with some flaws detected, 1 inconclusive and 1 mixed)."
