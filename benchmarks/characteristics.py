@@ -15,8 +15,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from benchmarks.labelled_studies import contest, decision, once, people, selves, sharp, style
-from benchmarks.studies import (
+from benchmarks.judge_studies import (
     DESIGNS,
     GIANT,
     GIANTS,
@@ -38,6 +37,15 @@ from benchmarks.studies import (
     ranked,
     spread,
     waves,
+)
+from benchmarks.model_and_people_studies import (
+    contest,
+    decision,
+    once,
+    people,
+    selves,
+    sharp,
+    style,
 )
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import exclude

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only

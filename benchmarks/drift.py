@@ -12,7 +12,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary

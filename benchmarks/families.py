@@ -15,7 +15,7 @@ from pandera.typing.polars import DataFrame
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import results_of

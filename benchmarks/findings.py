@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from benchmarks.discernment import discernment
 from benchmarks.hidden_bias import HIDDEN
-from benchmarks.simulated_studies import Kind, simulate
-from benchmarks.studies import in_one_order
+from benchmarks.judge_studies import in_one_order
+from benchmarks.simulated_votes import Kind, simulate
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import results_of
 from tasks.simulation.traits import Traits

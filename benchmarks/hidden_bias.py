@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 
-from benchmarks.studies import Design, Judge, drawn, frames
+from benchmarks.judge_studies import Design, Judge, drawn, frames
 from tasks import conclude
 from tasks.conclusions import cautions
 from tasks.inference import bootstrap

@@ -20,8 +20,8 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from benchmarks.characteristics import show
-from benchmarks.simulated_studies import simulate
-from benchmarks.studies import frames, measured
+from benchmarks.judge_studies import frames, measured
+from benchmarks.simulated_votes import simulate
 from tasks.counting.arms import mean_shift
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import why_not_enough

@@ -14,7 +14,7 @@ import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from booth._ledger import Ledger, open_ledger
+from booth._event_journal import EventJournal, open_event_journal
 from booth._saving import VoteWriter, save_choices
 from booth._viewing_time import Page, packed, shown, unpacked
 from booth._voters import Seat, add_seat, record, seats_of, write_choice, write_look
@@ -52,18 +52,18 @@ class Booth:
         self,
         warehouse: Warehouse,
         study: str,
-        ledger: Ledger,
+        journal: EventJournal,
         programme: Programme,
         pairs: DataFrame[Pairs],
     ) -> None:
-        self.study, self.ledger, self.programme = study, ledger, programme
+        self.study, self.journal, self.programme = study, journal, programme
         self.pairs = pairs
         self._texts = {row["pair_id"]: row for row in self.pairs.iter_rows(named=True)}
         self._rows: dict[str, dict[str, dict[str, Any]]] = {}
         self._warehouse = warehouse
         self.writer = VoteWriter(warehouse, study, json.dumps(parameters_of(warehouse, study)))
         self.lock = threading.RLock()
-        self.seats = seats_of(ledger)
+        self.seats = seats_of(journal)
         self._has_final = threading.Event()
         self._closing = threading.Event()
         for seat in self.seats.values():
@@ -77,7 +77,7 @@ class Booth:
                 "Use 1 to 64 letters, digits, '_', '.' or '-'."
             )
         if voter not in self.seats:
-            self._draw(add_seat(self.ledger, self.seats, voter))
+            self._draw(add_seat(self.journal, self.seats, voter))
         return self.seats[voter]
 
     def renew(self, voter: str) -> None:
@@ -86,15 +86,15 @@ class Booth:
             known = ", ".join(self.seats) or "nobody"
             raise ValueError(f"--renew: {voter!r} is not a voter of {self.study}. Voters: {known}.")
         seat = self.seats[voter]
-        record(self.ledger, seat, "link", generation=seat.generation + 1)
+        record(self.journal, seat, "link", generation=seat.generation + 1)
 
     def token(self, seat: Seat) -> str:
         """Return the token of a voter's link."""
-        return self.ledger.sign("link", seat.voter, seat.generation)
+        return self.journal.sign("link", seat.voter, seat.generation)
 
     def slug(self, seat: Seat) -> str:
         """Return the slug of a voter's page, which reveals nothing and grants no access."""
-        return self.ledger.sign("page", seat.voter)[:12]
+        return self.journal.sign("page", seat.voter)[:12]
 
     def seat_of_token(self, token: str) -> Seat | None:
         """Return the voter of a link; null if the link is unknown."""
@@ -122,7 +122,7 @@ class Booth:
             if seat.session is None:
                 session = secrets.token_urlsafe(32)
                 bound = {"generation": seat.generation, "session": _digest(session)}
-                record(self.ledger, seat, "bound", **bound)
+                record(self.journal, seat, "bound", **bound)
                 return session
             return session if self.knows(seat, session) else None
 
@@ -170,7 +170,7 @@ class Booth:
         with self.lock:
             page = self._read(seat, nonce)
             if page is not None and seat.accepts_look(page):
-                write_look(self.ledger, seat, page, seen)
+                write_look(self.journal, seat, page, seen)
 
     def vote(self, seat: Seat, nonce: str, label: str, seen: float | None) -> str | None:
         """Record a choice if its page is the latest one; return the ballot.
@@ -187,7 +187,7 @@ class Booth:
             if page.ballot not in (seat.next_ballot(), *seat.changeable):
                 return None
             seconds = seat.seconds_with(page, seen)
-            write_choice(self.ledger, seat, page.ballot, label, seconds)
+            write_choice(self.journal, seat, page.ballot, label, seconds)
             if seat.final_ballots():
                 self._has_final.set()
             return page.ballot
@@ -195,7 +195,7 @@ class Booth:
     def hand_in(self, seat: Seat) -> None:
         """Make all choices of a voter final, to be saved as votes."""
         with self.lock:
-            record(self.ledger, seat, "done")
+            record(self.journal, seat, "done")
             self._has_final.set()
 
     def keep_saving(self) -> None:
@@ -220,7 +220,7 @@ class Booth:
         return all(saved)
 
     def _draw(self, seat: Seat) -> None:
-        """Draw a voter's ballots; choices on pairs that no longer exist stay in the ledger only."""
+        """Draw a voter's ballots; choices on pairs that are gone stay in the journal only."""
         judge = judge_of(seat.voter)
         seat.every = both_orders(self.pairs, judge)
         votes = self._warehouse.read(Votes, among=seat.every.select("ballot_id"))
@@ -248,12 +248,12 @@ class Booth:
     def _nonce(self, seat: Seat, ballot: str) -> str:
         """Return a signed nonce: proof that this page was served to this voter in this turn."""
         page = packed(shown(ballot, seat.turns))
-        return f"{page}.{self.ledger.sign('nonce', seat.voter, seat.generation, page)}"
+        return f"{page}.{self.journal.sign('nonce', seat.voter, seat.generation, page)}"
 
     def _read(self, seat: Seat, nonce: str) -> Page | None:
         """Return the page of a nonce; null if its signature is not valid for this voter."""
         page, _, signature = nonce.partition(".")
-        expected = self.ledger.sign("nonce", seat.voter, seat.generation, page)
+        expected = self.journal.sign("nonce", seat.voter, seat.generation, page)
         if not hmac.compare_digest(signature.encode(), expected.encode()):
             return None
         return unpacked(page)
@@ -274,7 +274,7 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
         first = f"Run `voirdire audit {study}` first, because people vote on its pairs."
         raise unknown("audit of study", study, known, where=f"in {warehouse.path}", step=first)
     parameters = parameters_of(warehouse, study)
-    with open_ledger(warehouse.path, study) as ledger:
+    with open_event_journal(warehouse.path, study) as ledger:
         earlier = _stored_options(ledger)
         options = {**earlier, **changes}
         fields: dict[str, Any] = {
@@ -294,6 +294,6 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
         yield Booth(warehouse, study, ledger, programme, pairs)
 
 
-def _stored_options(ledger: Ledger) -> dict[str, Any]:
-    stored = [line["programme"] for line in ledger.lines if line.get("what") == "programme"]
+def _stored_options(journal: EventJournal) -> dict[str, Any]:
+    stored = [line["programme"] for line in journal.lines if line.get("what") == "programme"]
     return dict(stored[-1]) if stored else {}

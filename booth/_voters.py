@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from booth._ledger import Ledger
+from booth._event_journal import EventJournal
 from booth._viewing_time import Page, seen_for, total
 from schemas.judging import Ballots
 from tasks.judging.people import CHOSEN, Draw
@@ -122,10 +122,10 @@ class Seat:
             self.saved.add(ballot)
 
 
-def seats_of(ledger: Ledger) -> dict[str, Seat]:
-    """Rebuild the seats of all voters from the ledger."""
+def seats_of(journal: EventJournal) -> dict[str, Seat]:
+    """Rebuild the seats of all voters from the journal."""
     seats: dict[str, Seat] = {}
-    for line in ledger.lines:
+    for line in journal.lines:
         voter = line.get("voter")
         if line.get("what") == "voter":
             seats.setdefault(str(voter), Seat(str(voter), int(line["number"])))
@@ -134,9 +134,9 @@ def seats_of(ledger: Ledger) -> dict[str, Seat]:
     return seats
 
 
-def add_seat(ledger: Ledger, seats: dict[str, Seat], voter: str) -> Seat:
+def add_seat(journal: EventJournal, seats: dict[str, Seat], voter: str) -> Seat:
     """Add a voter."""
-    ledger.write({"what": "voter", "voter": voter, "number": len(seats)})
+    journal.write({"what": "voter", "voter": voter, "number": len(seats)})
     seats[voter] = Seat(voter, len(seats))
     return seats[voter]
 
@@ -156,22 +156,24 @@ def _apply(line: dict[str, Any], seat: Seat) -> None:
         seat.done = True
 
 
-def record(ledger: Ledger, seat: Seat, what: str, **values: Any) -> None:
+def record(journal: EventJournal, seat: Seat, what: str, **values: Any) -> None:
     """Record an event of a voter: on the disk first, then in memory."""
     line = {"what": what, "voter": seat.voter, **values}
-    ledger.write(line)
+    journal.write(line)
     _apply(line, seat)
 
 
-def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: float) -> None:
+def write_choice(
+    journal: EventJournal, seat: Seat, ballot: str, label: str, seconds: float
+) -> None:
     """Record a choice."""
     values = {"ballot": ballot, "choice": label, "seconds": round(seconds, 3)}
-    record(ledger, seat, "vote", **values, at=datetime.now(UTC).isoformat())
+    record(journal, seat, "vote", **values, at=datetime.now(UTC).isoformat())
 
 
-def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
+def write_look(journal: EventJournal, seat: Seat, page: Page, claim: float | None) -> None:
     """Record the viewing time of a page if it has grown."""
     ballot, shown_at = page.ballot, page.shown_at
     seconds = round(seen_for(page, claim), 3)
     if seconds > seat.looks.get(ballot, {}).get(shown_at, 0.0):
-        record(ledger, seat, "look", ballot=ballot, shown_at=shown_at, seconds=seconds)
+        record(journal, seat, "look", ballot=ballot, shown_at=shown_at, seconds=seconds)

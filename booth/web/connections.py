@@ -13,7 +13,7 @@ MOST = 256
 """Maximum number of connections; a voter's browser holds one or two for seconds."""
 
 SPARED = 32
-"""File descriptors for the warehouse, the ledger and what libraries open."""
+"""File descriptors for the warehouse, the journal and what libraries open."""
 
 LEAST = 4
 RECEIVE_SECONDS = 10.0

@@ -127,7 +127,7 @@ def sql(**options: Any) -> None:
 
     Without QUERY, list the marts (views made for queries) and the questions that --ask answers.
     """
-    from flows.cli.query import show_query
+    from flows.cli.sql_and_report import show_query
 
     show_query(**options)
 
@@ -191,7 +191,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 @warehouse_option
 def snapshot(output: Path | None, warehouse: Path | None) -> None:
     """Copy the warehouse for tools that keep a file open, replacing an earlier copy."""
-    from flows.cli.query import write_snapshot
+    from flows.cli.sql_and_report import write_snapshot
 
     write_snapshot(output, warehouse)
 
@@ -211,7 +211,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 @warehouse_option
 def report(**options: Any) -> None:
     """Write the HTML report of STUDY (default: quick), or of a calibration, from the warehouse."""
-    from flows.cli.query import rewrite_report
+    from flows.cli.sql_and_report import rewrite_report
 
     rewrite_report(**options)
 

@@ -1,4 +1,4 @@
-"""Who ran which code, for the table ``runs``; digests of code for this and for cache keys."""
+"""Digests of code for cache keys, and the code version and user that the table ``runs`` keeps."""
 
 import getpass
 import hashlib

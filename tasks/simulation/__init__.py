@@ -1,1 +1,1 @@
-"""Simulated judges, simulated studies, and an emulated provider."""
+"""Simulated judges, and an emulated provider."""

@@ -195,7 +195,7 @@ def test_a_full_disk_is_said_and_the_next_choice_counts(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(booth.ledger, "write", full)
+        patch.setattr(booth.journal, "write", full)
         answer = client.post(page.url.path, data=form)
     assert (answer.status_code, seat.turns) == (503, 0)
     assert "was not saved" in answer.text
@@ -213,11 +213,11 @@ def test_what_the_disk_does_not_take_binds_no_link_and_hands_in_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(booth.ledger, "write", full)
+        patch.setattr(booth.journal, "write", full)
         assert (client.post(link).status_code, seat.session) == (503, None)
     page = client.post(link).url.path
     with monkeypatch.context() as patch:
-        patch.setattr(booth.ledger, "write", full)
+        patch.setattr(booth.journal, "write", full)
         assert (client.post(f"{page}/finish").status_code, seat.done) == (503, False)
     client.post(f"{page}/finish")
     assert seat.done

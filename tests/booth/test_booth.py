@@ -156,7 +156,7 @@ def test_votes_that_were_saved_just_before_a_crash_are_not_asked_again(audited: 
         seat = booth.seat("ann")
         ballot = cast(booth, seat)
         booth.close()
-        write_choice(booth.ledger, seat, str(ballot), "Tie", 9.0)
+        write_choice(booth.journal, seat, str(ballot), "Tie", 9.0)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         seat = booth.seats["ann"]
         assert (seat.saved, seat.chosen) == ({ballot}, {})
@@ -211,7 +211,7 @@ def test_choices_on_pairs_that_are_gone_are_reported(
     warehouse = audited()
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         seat = booth.seat("ann")
-        write_choice(booth.ledger, seat, "f" * 32, "Tie", 9.0)
+        write_choice(booth.journal, seat, "f" * 32, "Tie", 9.0)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         assert booth.seats["ann"].chosen == {}
     assert (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hints import in_short
 from prefect.logging import disable_run_logger
+from printed_commands import in_short
 
 from booth._booth import open_booth
 from booth._voters import write_choice
@@ -51,7 +51,7 @@ def voted(
                 # Every tenth vote comes after a second, every thirteenth is "Not familiar".
                 label = LABELS[3 if turn % 13 == 5 else turn % 3]
                 seconds = 1.0 if turn % 10 == 7 else 20.0
-                write_choice(booth.ledger, seat, ballot, label, seconds)
+                write_choice(booth.journal, seat, ballot, label, seconds)
         assert booth.close()
     built["voted"] = warehouse.path.read_bytes()
     return warehouse
@@ -123,7 +123,7 @@ def test_who_judged_one_sample_is_not_ranked_and_pushes_nobody(voted: Warehouse)
         seat = booth.seat("cid")
         assert len(seat.order) == 3
         for ballot in list(seat.order):
-            write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
+            write_choice(booth.journal, seat, ballot, "Tie", 20.0)
         assert booth.close()
     said = remeasure(voted)
     (line,) = [line for line in said.splitlines() if "people/cid" in line and " person " in line]
@@ -195,7 +195,7 @@ def test_votes_that_were_not_measured_are_reported_and_not_taken(
     with open_booth(voted, "quick", {}) as booth:
         seat = booth.seat("cid")
         for ballot in list(seat.order)[:12]:
-            write_choice(booth.ledger, seat, ballot, "Tie", 20.0)
+            write_choice(booth.journal, seat, ballot, "Tie", 20.0)
         assert booth.close()
     result = CliRunner().invoke(main, [*command, "--no-save", "--format", "json"])
     assert f"12 {reported}" in in_short(result.stderr)
@@ -235,7 +235,7 @@ def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -
             shown = dict(seat.every.select("ballot_id", "pair_id").iter_rows())
             chosen = [ballot for ballot in seat.order if arm_of[shown[ballot]] in arms]
             for ballot in chosen[:4]:
-                write_choice(booth.ledger, seat, ballot, LABELS[0], 20.0)
+                write_choice(booth.journal, seat, ballot, LABELS[0], 20.0)
         booth.close()
     said = " ".join(remeasure(warehouse).split())
     # Of three arms the ten most complete samples lack 4 x 2 + 6 x 3 votes.

@@ -159,9 +159,9 @@ def test_a_page_tells_nothing_of_a_ballot_that_has_a_choice_since(
     assert taken(booth, ann, again, 1) == 3
     booth.hand_in(ann)
     booth.close()
-    lines = len(booth.ledger.lines)
+    lines = len(booth.journal.lines)
     booth.leave(ann, again, 50)
-    assert (ann.looks, len(booth.ledger.lines)) == ({}, lines)
+    assert (ann.looks, len(booth.journal.lines)) == ({}, lines)
 
 
 def test_what_was_reported_is_kept_and_counts_after_a_kill(audited: Audited, clock: Clock) -> None:
@@ -208,7 +208,7 @@ def test_a_disk_that_does_not_take_a_look_has_none(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(booth.ledger, "write", full)
+        patch.setattr(booth.journal, "write", full)
         with pytest.raises(OSError, match="No space left"):
             booth.leave(ann, page, 5)
     assert ann.looks == {}

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from flows import serve
 from flows.cli import audit, calibrate, measure, query
 from flows.cli.main import main

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from flows.cli.printing.measure_tables import show_gates, show_rows, show_summary
 from flows.cli.printing.tables import print_rows
 from flows.cli.printing.terminal import legend, lost_lines, result_table

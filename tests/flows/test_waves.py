@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hints import in_short
+from printed_commands import in_short
 
 from flows.cli.printing.terminal import number
 from flows.publishing.served_files import reports_of

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes

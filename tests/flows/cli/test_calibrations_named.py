@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from hints import in_short
+from printed_commands import in_short
 
 from flows.cli.main import main
 

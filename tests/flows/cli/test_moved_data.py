@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hints import in_short
+from printed_commands import in_short
 
 from flows.cli.main import main
 from flows.running.run_row import first_row

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from flows.cli import examples
 from flows.cli.main import main
 from tasks.aggregate import count_votes

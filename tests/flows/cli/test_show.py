@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from hints import in_short
+from printed_commands import in_short
 
 from flows.cli.main import main
 from flows.running.run_row import first_row, row_without_calls

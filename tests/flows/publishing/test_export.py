@@ -141,7 +141,7 @@ def test_an_error_about_external_access_says_what_is_allowed(
 def test_csv_on_a_terminal_has_no_control_characters(
     shelf: Warehouse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli.query import show_query
+    from flows.cli.sql_and_report import show_query
 
     show_query(QUERY, "csv", shelf.path)
     assert "\x1b[2J" in capsys.readouterr().out

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from hints import in_short
+from printed_commands import in_short
 
 from flows.cli.main import main
 from flows.publishing.gate import (

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from hints import in_short
 from polars.testing import assert_frame_equal
+from printed_commands import in_short
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from flows.cli.main import main
 from flows.publishing.pages import report_path
 from flows.publishing.served_files import reports_of

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from polars.testing import assert_frame_equal
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from flows.cli.main import main
 from flows.results.drift import drift_in
 from flows.running.counts import RunCounts

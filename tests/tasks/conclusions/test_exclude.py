@@ -4,7 +4,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes

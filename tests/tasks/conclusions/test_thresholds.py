@@ -9,7 +9,7 @@ import pytest
 from schemas.results import Drifts
 from tasks.aggregate import count_votes
 from tasks.conclude import conclude
-from tasks.conclusions.single_numbers import least_margins
+from tasks.conclusions.summary_scores import least_margins
 from tasks.drift.alerts import watch
 from tasks.kit.defaults import Thresholds
 from tasks.results import conclusions_of, results_of

@@ -10,7 +10,7 @@ import pytest
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
 from tasks.conclude import conclude
-from tasks.conclusions.single_numbers import acceptability
+from tasks.conclusions.summary_scores import acceptability
 from tasks.counting.primary_endpoint import primary
 from tasks.statistics import STATISTICS
 

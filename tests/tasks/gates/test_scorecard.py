@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes
 from tasks.conclude import conclude
-from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
+from tasks.conclusions.summary_scores import _shares, acceptability, least_margins
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.gates.scorecard import scorecard

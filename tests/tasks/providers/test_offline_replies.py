@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from benchmarks.simulated_studies import PRESETS
+from benchmarks.simulated_votes import PRESETS
 from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of

@@ -14,7 +14,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from schemas.judging import Shifts, VoteLog
 from tasks.aggregate import count_votes
 from tasks.conclusions.comparisons import contrasts

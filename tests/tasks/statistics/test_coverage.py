@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only

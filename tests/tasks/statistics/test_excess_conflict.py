@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.simulation.traits import Traits

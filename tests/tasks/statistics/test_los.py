@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.traits import Traits

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only

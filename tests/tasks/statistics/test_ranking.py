@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from schemas.judging import Shifts, Tallies, VoteLog
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.simulated_studies import PRESETS, simulate
+from benchmarks.simulated_votes import PRESETS, simulate
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.statistics.dasr import dasr

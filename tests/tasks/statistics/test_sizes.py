@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from benchmarks.simulated_studies import simulate
+from benchmarks.simulated_votes import simulate
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only

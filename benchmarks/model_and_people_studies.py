@@ -1,9 +1,9 @@
-"""Simulated studies of models and of people who label, which ``characteristics.py`` measures."""
+"""Studies of simulated models that compete, and of people who label: draw, compute estimates."""
 
 import numpy as np
 import polars as pl
 
-from benchmarks.studies import Design, Judge, alike, drawn, frames, in_one_order, measured
+from benchmarks.judge_studies import Design, Judge, alike, drawn, frames, in_one_order, measured
 from schemas.judging import FORMATS, SIDES, Contests
 from schemas.results import Annotations
 from tasks.counting.contests import match_models

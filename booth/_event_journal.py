@@ -1,4 +1,4 @@
-"""Files of a booth beside the warehouse: a secret, a lock, and a journal of all events.
+"""A booth's journal of all events, with a lock and a secret, in files beside the warehouse.
 
 A line is on the disk before the voter sees that it counts. Tokens are not stored, as they are
 derived from the secret.
@@ -21,8 +21,8 @@ from tasks.engine.journal import Journal, read_journal
 SECRET_BYTES = 32
 
 
-class Ledger:
-    """The journal of one study's booth; open it with :func:`open_ledger`."""
+class EventJournal:
+    """The journal of one study's booth; open it with :func:`open_event_journal`."""
 
     def __init__(self, folder: Path, study: str) -> None:
         self._path = folder / f"{study}.jsonl"
@@ -60,8 +60,8 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
-    """Open the ledger of a study beside its warehouse, with an exclusive lock.
+def open_event_journal(warehouse: Path, study: str) -> Iterator[EventJournal]:
+    """Open the journal of a study beside its warehouse, with an exclusive lock.
 
     Raise ValueError if another booth of the study is open.
     """
@@ -75,11 +75,11 @@ def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
                 f"a booth of study {study!r} is already open in another process. One booth serves "
                 "all voters. Stop the other process first."
             ) from error
-        ledger = Ledger(folder, study)
+        journal = EventJournal(folder, study)
         try:
-            yield ledger
+            yield journal
         finally:
-            ledger.close()
+            journal.close()
 
 
 def _secret(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Commands that messages name."""
+"""Shorten commands that messages print."""
 
 import re
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from booth._ledger import SECRET_BYTES, open_ledger
+from booth._event_journal import SECRET_BYTES, open_event_journal
 
 
 @pytest.fixture
@@ -12,22 +12,22 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_lines_come_back_and_the_secret_stays(place: Path) -> None:
-    with open_ledger(place, "quick") as ledger:
-        ledger.write({"what": "voter", "voter": "ann"})
-        signed = ledger.sign("link", "ann", 1)
-    with open_ledger(place, "quick") as ledger:
-        assert ledger.lines == [{"what": "voter", "voter": "ann"}]
-        assert ledger.sign("link", "ann", 1) == signed
-        assert ledger.sign("link", "ann", 2) != signed
-    with open_ledger(place, "other") as ledger:
-        assert (ledger.lines, ledger.sign("link", "ann", 1) == signed) == ([], False)
+    with open_event_journal(place, "quick") as journal:
+        journal.write({"what": "voter", "voter": "ann"})
+        signed = journal.sign("link", "ann", 1)
+    with open_event_journal(place, "quick") as journal:
+        assert journal.lines == [{"what": "voter", "voter": "ann"}]
+        assert journal.sign("link", "ann", 1) == signed
+        assert journal.sign("link", "ann", 2) != signed
+    with open_event_journal(place, "other") as journal:
+        assert (journal.lines, journal.sign("link", "ann", 1) == signed) == ([], False)
 
 
 def test_nobody_else_can_read_what_it_keeps(place: Path) -> None:
     before = os.umask(0)
     try:
-        with open_ledger(place, "quick") as ledger:
-            ledger.write({})
+        with open_event_journal(place, "quick") as journal:
+            journal.write({})
     finally:
         os.umask(before)
     folder = place.with_name("v.duckdb.booth")
@@ -38,22 +38,22 @@ def test_nobody_else_can_read_what_it_keeps(place: Path) -> None:
 
 
 def test_a_line_that_was_cut_is_left_behind_and_the_next_one_is_whole(place: Path) -> None:
-    with open_ledger(place, "quick") as ledger:
-        ledger.write({"n": 1})
+    with open_event_journal(place, "quick") as journal:
+        journal.write({"n": 1})
     journal = place.with_name("v.duckdb.booth") / "quick.jsonl"
     journal.write_bytes(journal.read_bytes() + b'{"n": 2, "half')
-    with open_ledger(place, "quick") as ledger:
-        assert (ledger.lines, ledger.unreadable) == ([{"n": 1}], 1)
-        ledger.write({"n": 3})
-    with open_ledger(place, "quick") as ledger:
-        assert ledger.lines == [{"n": 1}, {"n": 3}]
+    with open_event_journal(place, "quick") as journal:
+        assert (journal.lines, journal.unreadable) == ([{"n": 1}], 1)
+        journal.write({"n": 3})
+    with open_event_journal(place, "quick") as journal:
+        assert journal.lines == [{"n": 1}, {"n": 3}]
 
 
 def test_what_the_disk_does_not_take_did_not_happen(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with open_ledger(place, "quick") as ledger:
-        ledger.write({"n": 1})
+    with open_event_journal(place, "quick") as journal:
+        journal.write({"n": 1})
         with monkeypatch.context() as patch:
 
             def full(_: int) -> None:
@@ -61,10 +61,10 @@ def test_what_the_disk_does_not_take_did_not_happen(
 
             patch.setattr(os, "fsync", full)
             with pytest.raises(OSError, match="No space left"):
-                ledger.write({"n": 2})
-        assert ledger.lines == [{"n": 1}]
-        ledger.write({"n": 3})
-        assert ledger.lines == [{"n": 1}, {"n": 3}]
+                journal.write({"n": 2})
+        assert journal.lines == [{"n": 1}]
+        journal.write({"n": 3})
+        assert journal.lines == [{"n": 1}, {"n": 3}]
 
 
 def test_a_line_is_written_before_it_is_synced(
@@ -72,12 +72,12 @@ def test_a_line_is_written_before_it_is_synced(
 ) -> None:
     calls: list[str] = []
     write, fsync = os.write, os.fsync
-    with open_ledger(place, "quick") as ledger:
+    with open_event_journal(place, "quick") as journal:
         monkeypatch.setattr(os, "write", lambda *a: (calls.append("write"), write(*a))[1])
         monkeypatch.setattr(os, "fsync", lambda *a: (calls.append("fsync"), fsync(*a))[1])
-        ledger.write({"n": 1})
+        journal.write({"n": 1})
         assert calls == ["write", "fsync"]
-        ledger.write({"n": 2})
+        journal.write({"n": 2})
     assert calls == ["write", "fsync"] * 2
 
 
@@ -97,26 +97,26 @@ def test_the_secret_is_on_the_disk_before_it_has_its_name(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "link", linked)
-    with open_ledger(place, "quick"):
+    with open_event_journal(place, "quick"):
         assert calls[:2] == [("fsync", SECRET_BYTES), ("link", SECRET_BYTES)]
 
 
 def test_a_study_has_one_booth_at_a_time(place: Path) -> None:
     with (
-        open_ledger(place, "quick"),
-        open_ledger(place, "other"),
+        open_event_journal(place, "quick"),
+        open_event_journal(place, "other"),
         pytest.raises(ValueError, match="booth of study 'quick' is already open"),
     ):
-        open_ledger(place, "quick").__enter__()
-    with open_ledger(place, "quick") as ledger:
-        assert ledger.lines == []
+        open_event_journal(place, "quick").__enter__()
+    with open_event_journal(place, "quick") as journal:
+        assert journal.lines == []
 
 
 def test_a_broken_secret_is_named(place: Path) -> None:
-    with open_ledger(place, "quick"):
+    with open_event_journal(place, "quick"):
         pass
     secret = place.with_name("v.duckdb.booth") / "secret"
     assert len(secret.read_bytes()) == SECRET_BYTES
     secret.write_bytes(b"short")
     with pytest.raises(ValueError, match=r"is damaged: .*Remove the file"):
-        open_ledger(place, "quick").__enter__()
+        open_event_journal(place, "quick").__enter__()

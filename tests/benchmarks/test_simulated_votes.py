@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from benchmarks.simulated_studies import PRESETS, Kind, simulate
+from benchmarks.simulated_votes import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import match_groups, tally_votes

@@ -1,4 +1,4 @@
-"""Simulated studies as numbers without texts, with their truth known."""
+"""Draw votes of simulated judges with known effects: numbers alone, without any text."""
 
 import math
 from collections.abc import Sequence

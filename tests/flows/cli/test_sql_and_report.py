@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hints import in_short
+from printed_commands import in_short
 from rich.console import Console
 
 from flows.cli import query
 from flows.cli.main import main
-from flows.cli.query import show_numbers, show_query
 from flows.cli.questions import questions
+from flows.cli.sql_and_report import show_numbers, show_query
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.calibration import Ratings

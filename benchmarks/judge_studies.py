@@ -1,4 +1,4 @@
-"""Simulated studies of votes for ``characteristics.py``; ``labelled_studies.py`` has the others."""
+"""Studies of simulated judges on perturbed answers: draw votes, compute estimates."""
 
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from benchmarks.simulated_studies import PRESETS, Kind, simulate
+from benchmarks.simulated_votes import PRESETS, Kind, simulate
 from schemas.results import Estimates
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes

@@ -31,7 +31,7 @@ from flows.publishing.report_files import write_report_file
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.rules import written_count
-from tasks.conclusions.single_numbers import acceptability, least_margins
+from tasks.conclusions.summary_scores import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
 from tasks.reporting.wording import count, shorten
