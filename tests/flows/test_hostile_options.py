@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated_votes import PRESETS, simulate
 from flows import serve
-from flows.cli import audit, calibrate, measure, query
+from flows.cli import audit, calibrate, measure, sql_and_report
 from flows.cli.main import main
 from flows.cli.printing import gate_table
 from flows.publishing.gate import GateCheck, Gated
@@ -113,7 +113,7 @@ def nothing_runs(
         (calibrate, "calibrate_sources", end),
         (remeasure, "results_of_study", end),
         (os, "execv", end),
-        (query, "stored_page", lambda *_: Stored("<p>", {})),
+        (sql_and_report, "stored_page", lambda *_: Stored("<p>", {})),
         (gate_table, "gate_of", lambda *_: Gated("mine", "", [PASSED], [])),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server),

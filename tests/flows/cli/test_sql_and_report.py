@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from printed_commands import in_short
 from rich.console import Console
 
-from flows.cli import query
+from flows.cli import sql_and_report
 from flows.cli.main import main
 from flows.cli.questions import questions
 from flows.cli.sql_and_report import show_numbers, show_query
@@ -208,7 +208,7 @@ def narrow(
 
     def printed(number_of: int, *, terminal: bool) -> Any:
         console = Console(width=34, force_terminal=terminal, color_system=None)
-        monkeypatch.setattr(query, "Printer", lambda **_: console)
+        monkeypatch.setattr(sql_and_report, "Printer", lambda **_: console)
         show_query(f"select {columns} from range({number_of})", "table", warehouse.path)
         return capsys.readouterr()
 
@@ -464,7 +464,7 @@ def test_the_comment_of_reasons_says_where_what_is_undecided_stands(tmp_path: Pa
     assert "undecided has what makes the data not enough, so read both" in reasons
     assert "for a judge with not enough data, read it before reasons" in undecided
     # It is stated of judges that a failed gate forbids, too.
-    assert "for any judge also what limits nothing" in undecided
+    assert "For any judge also notes without consequence" in undecided
     (computed,) = [text for text in column_meanings()["reasons"] if "in exclusions" in text]
     assert "makes the data not enough, so read both" in computed
 
