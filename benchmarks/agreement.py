@@ -3,7 +3,7 @@
 Run it by hand: ``python benchmarks/agreement.py [--studies 2000] [--seed 1] [--items 40 142]``.
 Verdicts: people pass an item with probability pi; the judge gets passes right with probability
 ``tpr`` and fails with ``tnr``, independently. Grades 1 to 5: cut from two normal values with
-correlation rho, and a shift of the judge's. The truth of the measures of grades is that of a
+correlation rho, and a shift of the judge's. The true values of the measures of grades come from a
 million items. An interval that is null does not count.
 """
 

@@ -7,7 +7,7 @@ the whole command, from files of both to JSON, agreement and all, saving nothing
 ``python benchmarks/alt_test.py --size 400`` instead simulates that many studies of each design,
 with three people of accuracy .8 and a judge whose accuracy is .95 or .25 by cluster. Its advantage
 is at the margin, so a test at .05 should reject for 5 % of the annotators; the second number is
-that of a test that takes items as independent.
+the same rate for a test that takes items as independent.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """``voirdire browse`` on a million votes: python benchmarks/browse.py [MILLIONS].
 
-The study is that of ``benchmarks/scale.py``, with texts of some 900 characters per answer and a
+The study comes from ``benchmarks/scale.py``, with texts of some 900 characters per answer and a
 reply per vote. Every page is asked for by HTTP, as a browser does, while another process saves
 votes into the same warehouse; the first page should take 1 s or less, and each filter .5 s or less.
 """

@@ -80,7 +80,7 @@ def covered(name: str, studies: range, truth: float, **design: Any) -> tuple[flo
 
 
 def error_ratio(seed: int, pairs: int) -> float:
-    """Return the error of the length-controlled rate by refit over that of fitted values.
+    """Return the ratio of errors of the length-controlled rate: by refit, and by fitted values.
 
     Dubois et al. average fitted values at dlen = 0; without other terms these are all alike, so
     their standard error sees none of the uncertainty. Here a difficulty lets them vary.

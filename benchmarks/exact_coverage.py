@@ -31,7 +31,7 @@ from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS
 
 MOST_LISTED, MOST_COMPUTED = 3_000_000, 6_000
-"""Combinations of numbers, and studies with other intervals, up to which a row is computed."""
+"""Most combinations of numbers, and studies with other intervals, for a computed row."""
 RARE = 1e-9
 """Numbers of an outcome with less chance above them are not listed."""
 BATCH = 60_000

@@ -165,7 +165,7 @@ def labelled(
 
 
 def nights(log: pl.DataFrame) -> pl.DataFrame:
-    """Split twelve votes an arm into those of two nights."""
+    """Split twelve votes an arm into two nights."""
     night = pl.col("repeat") // 3
     return log.with_columns(wave=pl.concat_str(pl.lit("n"), night), repeat=pl.col("repeat") % 3)
 

@@ -131,7 +131,7 @@ def decision(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFr
 
 
 def selves(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
-    """Ask three judges about answers of which the first wrote one of each pair."""
+    """Ask three judges about pairs with an answer by the first judge."""
     log = alike([judge] * 3, design, studies, seed).filter(arm="control")
     log = log.with_columns(
         judge=pl.col("judge").replace({"a": "ant"}),

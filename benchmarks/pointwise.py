@@ -1,7 +1,7 @@
 """Ratings of single answers: planted biases recovered, coverage, size: see the functions.
 
 Run it by hand: ``python benchmarks/pointwise.py recovery|coverage|size|contrast [--studies 2000]
-[--items 142] [--seed 1]``. The judge is that of :mod:`benchmarks.simulated_ratings`; ``exact`` is
+[--items 142] [--seed 1]``. The judge comes from :mod:`benchmarks.simulated_ratings`; ``exact`` is
 the coverage without simulation (:mod:`benchmarks.exact_coverage`) where events are rare.
 ``--items 20000`` with one study is what recovery takes.
 """
@@ -31,7 +31,7 @@ from tasks.statistics import STATISTICS
 
 ITEMS, STUDIES, MANY = 142, 2000, 20_000
 FLAWS = (0.0, -0.5, -1.5, -3.0)
-"""Shifts of flaws of which none, .43, .91 and .999 are detected."""
+"""Shifts of flaws with 0, .43, .91 and .999 of them detected."""
 BATCH = 60_000
 """Items of a batch of studies."""
 
@@ -86,7 +86,7 @@ def estimates(
 
 
 def own(rows: pl.DataFrame) -> pl.DataFrame:
-    """Leave out derived verdicts on perturbed answers, whose name is that of unperturbed ones."""
+    """Leave out derived verdicts on perturbed answers: names do not tell them from others."""
     derived = pl.col("statistic").cast(pl.String).str.starts_with("derived")
     return rows.filter(~(derived & pl.col("perturbation").is_not_null()))
 

@@ -107,7 +107,7 @@ def tested(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl
 
 
 def rates(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl.DataFrame:
-    """Return the rates of a judge of which every tenth vote is invalid."""
+    """Return the rates of a judge with one invalid vote in ten."""
     log = votes(sizes, shared, studies, seed, traits=RATES)
     return measured(SHARES, "judge", **frames(log))
 
@@ -136,7 +136,7 @@ def sizes_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> 
 
 
 def coverage_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> pl.DataFrame:
-    """Return how often the intervals of rates hold those of a giant study."""
+    """Return how often the intervals of rates cover the rates of a giant study."""
     with formulas_only():
         rows = pl.concat(_batches(rates, sizes, shared, studies=studies, seed=seed))
         giant = measured(SHARES, "judge", **frames(votes(GIANT, 0.0, 1, 99, traits=RATES)))

@@ -1,1 +1,1 @@
-"""Flows and what runs them."""
+"""Flows, and the code that runs them."""

@@ -219,8 +219,8 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     p_adjusted: float = share("p-value adjusted over all of this calibration", nullable=True)
     adjustment: str = name("how p-values are adjusted; null if there is none", nullable=True)
     finding: str = optional(
-        "for the bias: biased, no relevant bias or inconclusive; for the kappa or, of grades, "
-        "Spearman's correlation, over all items: agrees, does not agree or inconclusive",
+        "for the bias: biased, no relevant bias or inconclusive; for the kappa (for grades, "
+        "Spearman's correlation) over all items: agrees, does not agree or inconclusive",
         isin=["biased", "no relevant bias", "agrees", "does not agree", "inconclusive"],
     )
     reason: str = name("why an estimate, an interval or a finding is missing", nullable=True)
@@ -252,7 +252,7 @@ class Disagreements(
     item: str = name("the item")
     human_label: str = name("combined label of people; for several people's grades the mean")
     judge_label: str = name("label of the judge")
-    gap: float = counted("distance of two grades; 1 for other labels, of pairs .5 if one is a tie")
+    gap: float = counted("distance of two grades; 1 for other labels, .5 for pairs with one tie")
     people: int = pa.Field(ge=1, description="number of people who labelled the item")
     human_share: float = share("share of them who gave the combined label")
     texts: str = name("other text columns of the item, as a JSON object")

@@ -345,7 +345,7 @@ class Gates(
     )
     effect_logits: float = optional("effect in logits, where it decides beside value; else null")
     sham_shift: float = optional(
-        "shift of the sham itself, where it moves a judge of whom a bias beyond it is excluded"
+        "shift of the sham itself, where it moves a judge although a bias beyond it is ruled out"
     )
     no_reply: float = share(
         "share of ballots without a reply, where validity lacks them; else null", nullable=True
@@ -356,9 +356,9 @@ class Gates(
     )
     too_few: bool = optional("true if the questions are too few for a verdict")
     more_questions: int = optional(
-        "further questions that would decide an inconclusive gate with a chance of 60 to 80 %, of "
-        "drift questions that its baseline must have too; null if no number up to ten "
-        "times the questions asked would",
+        "further questions that would decide an inconclusive gate with a chance of 60 to 80 % (for "
+        "drift, the baseline must have them too); null if no number up to ten times the questions "
+        "asked would",
         ge=1,
     )
     consequence: str = optional(

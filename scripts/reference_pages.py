@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-# The pages are about the bundled entries, not about those of whoever writes them.
+# The pages describe the bundled entries, not the entries of whoever writes the pages.
 if __name__ == "__main__":
     os.environ["VOIRDIRE_HOME"] = os.devnull
     os.environ.pop("VOIRDIRE_PROVIDERS", None)
@@ -469,7 +469,7 @@ def _described(field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    """Return the limits of a number, without that of integers in the warehouse."""
+    """Return the limits of a number, without the warehouse's limit of integers."""
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = [
         f"{words[name]} {getattr(limit, name):g}"

@@ -1,1 +1,1 @@
-"""Pure functions from frames to frames, and what asks providers."""
+"""Pure functions from frames to frames, and the code that asks providers."""

@@ -84,7 +84,7 @@ def import_dataset(
 
 
 def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None:
-    """Reject judge prompts that show what the questions do not have.
+    """Reject judge prompts that show fields which the questions do not have.
 
     Raise ValueError before anything is asked, with the first questions and the next step.
     """
@@ -136,7 +136,7 @@ def _only_these(dataset: str) -> str:
 
 
 def cannot_compute(dataset: str, found: Imported) -> str:
-    """Say what the columns of the user's own pairs do not suffice for, and which would.
+    """Say what cannot be computed from the columns of the user's own pairs, and what is missing.
 
     Empty for other datasets, whose columns nobody can add to, and for single answers.
     """

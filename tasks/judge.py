@@ -66,7 +66,7 @@ def judge_table(judges: Sequence[str]) -> DataFrame[Judges]:
 
 
 def _asked_with(judge: Judge) -> str:
-    """Return as JSON what a judge is called with: address, parameters, and how they are sent."""
+    """Return, as JSON, how a judge is called: address, parameters, and how they are sent."""
     provider = PROVIDERS[judge.provider].provider
     address = usable_api_base(provider)
     where = {"api_base": address} if address else {}
@@ -287,7 +287,7 @@ def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], first: int) -> pl.
 
 
 def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]]) -> pl.DataFrame:
-    """Return what each judge is sent, and which of the prompt's parameters are left out."""
+    """Return the parameters sent to each judge, and the prompt's parameters left out."""
     rows = judges.select("judge", "params").rows()
     theirs = prompt_of(prompt).params
     left_out = [json.dumps(sorted({*theirs} & {*dropped.get(name, ())})) for name, _ in rows]

@@ -143,7 +143,7 @@ class Conclusions(NamedTuple):
         return {**self._asdict(), "findings": cells}
 
     def in_mode(self, mode: str) -> "Conclusions":
-        """Keep the rows of one way to make verdicts, and those for which it does not matter."""
+        """Keep the rows of one mode (a way to make verdicts), and rows of mode *any*."""
         own = pl.col("mode").is_in([mode, "any"])
         kept: list[Any] = [
             frame.filter(own) if "mode" in frame.columns else frame for frame in self

@@ -23,7 +23,7 @@ class StatementError(WarehouseError):
 
 
 class Saving(NamedTuple):
-    """A frame to save, and as what."""
+    """A frame to save, and the table and rules for saving it."""
 
     model: type[Frame]
     frame: pl.DataFrame

@@ -400,7 +400,7 @@ class Warehouse:
 
 
 def _publish(draft: Path, place: Path) -> None:
-    """Move a file to a place where none is; if there is one now, it stays."""
+    """Move a file to a new place; a file that is there by now stays."""
     try:
         # Unlike a rename, this replaces nothing.
         os.link(draft, place)

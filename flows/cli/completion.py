@@ -13,7 +13,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_from(module: str, catalogue: str) -> Complete:
-    """Return what completes the names of a catalogue, or of a function's result.
+    """Return a completer for the names of a catalogue, or of a function's result.
 
     It is imported only then.
     """

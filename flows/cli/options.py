@@ -45,7 +45,7 @@ def name_option(
 
 
 def map_option(name: str, metavar: str, text: str) -> Decorator:
-    """Return the option that maps columns to what a file of the user calls them."""
+    """Return the option that maps columns to their names in the user's file."""
     return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=text)
 
 
@@ -361,7 +361,7 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "`voirdire doctor` names those of a log. For a STUDY: the column given by "
+        "`voirdire doctor` names a log's columns. For a STUDY: the column given by "
         "--by, else category. Default: only results of all items.",
     ),
     click.option(

@@ -189,7 +189,7 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write in one column what is read together, where it follows each other.
+    """Join columns that are read together, if they are neighbours.
 
     An estimate and the ends of its interval, and a number of questions and what it decides.
     """

@@ -202,7 +202,7 @@ def find_evidence(
 def _others(
     warehouse: Warehouse, what: str, condition: str, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """Count what the same filters leave of other evidence."""
+    """Count the other kinds of evidence that the same filters select."""
     if what == "changed":
         query = f"select count(*) as compared from {WAVES_COMPARED} and {condition}"
         confirmed = warehouse.query(
@@ -224,7 +224,7 @@ def _others(
 
 
 def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return the whole rows of the chosen ones: to read all texts takes a hundred times as long."""
+    """Return the chosen rows in full; reading all texts takes a hundred times as long."""
     view = VIEWS[what]
     judges, ids = (chosen[name].unique().to_list() for name in ("judge", view.sample))
     rows = warehouse.query(

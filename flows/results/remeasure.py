@@ -44,7 +44,7 @@ MODE = "select distinct mode from verdicts where study = ?"
 
 
 class Remeasured(NamedTuple):
-    """What was computed again, saved already."""
+    """Recomputed results, which are saved already."""
 
     message: str
     study: Study

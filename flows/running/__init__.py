@@ -1,1 +1,1 @@
-"""What runs a flow: run record, casting, recovery, progress, stopping."""
+"""Code that runs a flow: run record, casting, recovery, progress, stopping."""

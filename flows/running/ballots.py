@@ -121,7 +121,7 @@ def make_pairs(study: Study, steps: BallotSteps = BALLOT_STEPS) -> Made:
 def require_asked_in_wave(
     study: Study, pairs: DataFrame[Pairs], ballots: DataFrame[Ballots], warehouse: Warehouse
 ) -> None:
-    """Refuse to ask a judge in an earlier wave of the study for what it had no ballot in then.
+    """Refuse ballots of an earlier wave that a judge did not have when the wave was asked.
 
     Its replies of today would be filed under that day, and be the baseline of its drift. A judge
     that was down has ballots without a vote, and is asked again. The error names what is new, and

@@ -98,7 +98,7 @@ def _missing(judge: str, dropped: list[str]) -> list[str]:
 
 
 def again_line(study: Study, warehouse: Path) -> str:
-    """Say how to ask for the missing ballots, and what that may cost beside what is spent."""
+    """Say how to ask for the missing ballots, and what that may cost in addition."""
     again = f"run {same_command(study.wave)} again: it asks only the missing ballots"
     if study.budget_usd is None:
         return again

@@ -1,4 +1,4 @@
-"""Studies: what a flow is run with, one per TOML file."""
+"""Studies: the parameters of a flow, one per TOML file."""
 
 import shlex
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
 
 
 def _why_missing(name: str) -> str:
-    """Say what to do with a file that is named where a study is."""
+    """Say what to do with a file that is given in place of a study."""
     if not Path(name).exists():
         return ""
     file = shlex.quote(name)

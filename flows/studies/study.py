@@ -261,7 +261,7 @@ class Study(Parameters):
                     yield str(error)
 
     def wave_problems(self) -> Iterator[str]:
-        """Say which placeholders of the wave stand for nothing."""
+        """Name the placeholders in the wave that have no meaning."""
         for name in dict.fromkeys(re.findall(r"\{[^{}]*\}", self.wave)):
             if name not in WAVE_PLACES:
                 known = " and ".join(WAVE_PLACES)
@@ -309,7 +309,7 @@ class Study(Parameters):
             )
 
     def _problems_of_models(self) -> Iterator[str]:
-        """Say which judges have a model whose name tells no provider, and what to write."""
+        """Name judges whose model name does not tell the provider, and say what to write."""
         # Imported here, as the commands that ask no judge do without.
         from tasks.engine.model_names import without_provider
 

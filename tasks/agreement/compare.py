@@ -167,7 +167,7 @@ def _compared(labelled: Labelled, paired: Paired, options: Options) -> _Part:
 
 
 def _unreadable(rows: pl.DataFrame, means: pl.DataFrame | None, *, graded: bool) -> pl.DataFrame:
-    """Return the invalid labels of judges; of a mean of repeats, what it is the mean of."""
+    """Return the invalid labels of judges; for a mean of repeats, the repeated grades."""
     number = pl.col("label").str.strip_chars('"').cast(pl.Float64, strict=False)
     lost = rows.filter(status="invalid").with_columns(
         graded=number.is_not_null() & pl.lit(value=graded)
@@ -226,14 +226,14 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
 
 
 def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
-    """Return the items whose grade of people is on the scale of the judge, if that is known."""
+    """Return the items that people graded on the judge's scale; all if the scale is unknown."""
     if paired.kind != "grade" or "lowest" not in used.columns:
         return used
     return used.filter(is_on_scale("human_value").fill_null(value=True))
 
 
 def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
-    """Yield all measures; those that depend on the scale of grades, of the items on one scale."""
+    """Yield all measures; those that need one scale of grades use only the items on it."""
     found = measure(PairedLabels.of(paired.kind, used))
     same = _on_one_scale(paired, used)
     if same.height == used.height:
@@ -282,7 +282,7 @@ def _people(paired: Paired) -> Iterator[Row]:
         .sort("cluster")
     )
     table = table_moments(sums["num"].to_numpy()[:, None], sums["den"].to_numpy()[:, None])
-    # Grades may differ by more than 1, so the ends of their mean error are not those of a share.
+    # Grades may differ by more than 1, so their mean error may lie beyond the bounds of a share.
     error = ratios(table, bounded=False) if paired.kind == "grade" else proportions(table)
     found = error.row(0, named=True)
     yield {

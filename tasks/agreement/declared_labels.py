@@ -51,7 +51,7 @@ def require_known(labels: pl.Series, positive: str, source: str) -> None:
 
 
 def report_unknown_items(labels: pl.DataFrame, known: Sequence[str], file: str, where: str) -> None:
-    """Say how many labels of a file are about items that are not ``where``, if some are not."""
+    """Say how many labels of a file are about items that ``where`` does not have, if some are."""
     given = labels.drop_nulls("item")
     unknown = given.filter(~pl.col("item").is_in(known))
     if 0 < unknown.height < given.height:
@@ -64,7 +64,7 @@ def report_unknown_items(labels: pl.DataFrame, known: Sequence[str], file: str, 
 
 
 def report_fails(labels: pl.Series, positive: str, declared: Declared) -> None:
-    """Say which different labels of people count as fails, as they are not the one that passes."""
+    """List the labels of people that count as fails, if there are several."""
     words = values_of(labels, LabelReading("name")).select("label", "word").drop_nulls("word")
     known = [word.strip().lower() for word in words["word"]]
     fails = values_of(labels, reading_of(labels, declared), known).filter(value=0)

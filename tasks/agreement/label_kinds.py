@@ -24,7 +24,7 @@ TIMES = 1.8
 
 
 class Declared(NamedTuple):
-    """How the user says that labels are read; null what the labels themselves decide."""
+    """How the user declares labels to be read; null where the labels themselves decide."""
 
     positive: str | None = None
     """The label that counts as a pass."""

@@ -46,7 +46,7 @@ COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
 DESCRIPTIVE = "a description: no interval"
 TO_DECIDE = "labels_to_decide"
 MOST_TIMES = 100
-"""Most labelled items, as a multiple of those at hand, that are worth naming."""
+"""No number of labelled items beyond this multiple of the existing ones is named."""
 
 OTHER_GATES = dict.fromkeys(
     ("odds", "control", "shift_spread", "spread_p", "most_lost", "p_adjusted"), pl.Float64

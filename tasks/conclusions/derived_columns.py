@@ -53,8 +53,8 @@ COLUMNS = {
 
 DERIVED = COLUMNS | {
     SCORECARD: DerivedColumn(
-        "a row per judge and gate: `pass`, `fail` or `inconclusive`. Tolerances are those of the "
-        "study (`[study.thresholds]`): `most_invalid`, `minimum_shift`, `detects_at`, "
+        "a row per judge and gate: `pass`, `fail` or `inconclusive`. The study sets the "
+        "tolerances (`[study.thresholds]`): `most_invalid`, `minimum_shift`, `detects_at`, "
         "`overlooks_below`, `most_agreement_lost` and the minima of drift (methods.md, section 11)",
         scorecard,
     )

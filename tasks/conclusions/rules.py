@@ -34,7 +34,7 @@ WORST = {
 
 
 BY_LOGITS = "so the effect in logits (LOS) decides"
-"""Begins, in the reason of a finding about easy pairs, what follows with the numbers."""
+"""Text before the numbers in the reason of a finding about easy pairs."""
 BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}"
 """Reason of a bias whose shift, or gap, has the p-value, but does not reach its minimum."""
 

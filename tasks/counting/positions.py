@@ -29,7 +29,7 @@ MATCHES = (
 
 
 def lead_and_votes(order: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return, of an order, the votes for the target minus those for the anchor; all valid votes."""
+    """Return the target's lead in an order (its votes minus the anchor's), and all valid votes."""
     anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in VERDICTS)
     return target - anchor, anchor + tie + target
 

@@ -23,7 +23,7 @@ def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
 
 
 def base_value(shifts: pl.DataFrame, groups: Groups, value: str = "score") -> pl.Expr:
-    """Return what the endpoint of each sample is over: a value of its sham, or of its control."""
+    """Return the base of each sample's endpoint: a value of its sham, or of its control."""
     over = pl.Series(over_shams(shifts, groups)[groups.cell])
     return pl.when(over).then(f"sham_{value}").otherwise(f"control_{value}")
 

@@ -1,1 +1,1 @@
-"""What charts are made of: parts of Vega-Lite specs, and what draws them."""
+"""Parts of charts (Vega-Lite specs), and the code that draws charts."""

@@ -16,7 +16,7 @@ VEGA_LITE = "6.4"
 """Version that draws the pictures; the runtime of the page has the same."""
 PNG_SCALE = 3
 MARGIN = 16
-"""Pixels around panels, as letters of a browser may be a tenth wider than those measured."""
+"""Pixels around panels, as letters of a browser may be a tenth wider than measured."""
 TAG = re.compile(r"<[^<>]+>")
 UNSEEN = re.compile(
     r'<path[^<>]*(?: d="(?:M0,0h0v0h0Z)?"| (?:fill-)?opacity="0")[^<>]*/>|<g[^<>]*></g>'

@@ -92,7 +92,7 @@ def _mapped(value: Any, changed: Callable[[Any], Any]) -> Any:
 
 
 def panel(title: str, *subtitles: str, about: str, layers: Sequence[Spec], **more: Any) -> Spec:
-    """Return a spec of layers, with its title and a description for who cannot see it."""
+    """Return a spec of layers, with its title and a description for readers who cannot see it."""
     heading: Spec = {"text": clean(title)}
     if lines := [clean(text) for text in subtitles if text]:
         heading["subtitle"] = lines

@@ -127,7 +127,7 @@ def watch(
 
 
 def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
-    """Drop votes that are copies: those from a cache in any but the judge's first wave.
+    """Drop copies of votes: replies from a cache in any wave of the judge but its first.
 
     Their ballots stay, without a vote. They stay marked as cached only if the wave has no other
     vote; it is then *not measured*.
@@ -203,7 +203,7 @@ def _votes_of(
 
 
 def _repeats(tallies: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return votes per fixed prompt, questions and who is simulated, of each judge and wave."""
+    """Return each judge and wave with votes per fixed prompt, questions, and whether simulated."""
     compared = pl.sum_horizontal("anchor_12", "tie_12", "target_12")
     asked = [(tallies, compared, "planned")]
     if not answers.is_empty():

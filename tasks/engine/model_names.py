@@ -1,4 +1,4 @@
-"""Models whose name tells litellm no provider, found without a call.
+"""Find models whose name does not tell litellm the provider, without a call.
 
 ``python -m tasks.engine.model_names`` reads JSON ``[model]`` from standard input and writes those
 for which litellm knows no provider.

@@ -1,1 +1,1 @@
-"""What leads from results to the pairs behind them: examples, and links to their pages."""
+"""The pairs behind results: examples, and links to their pages."""

@@ -173,7 +173,7 @@ def cut(text: str, size: Size) -> str:
 
 
 def shown(part: Passage, changed: Size, same: Size) -> str:
-    """Cut a long passage: of one that did not change, both ends remain."""
+    """Cut a long passage; an unchanged one keeps both ends."""
     text = part.text
     if part.change != "same":
         return cut(text, changed)

@@ -357,7 +357,7 @@ def _rotated(rows: list[dict[str, Any]], turn: int) -> dict[str, Any]:
 def _units(
     samples: list[str], by_sample: dict[str, list[dict[str, Any]]]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield what belongs together, control and the arms of one perturbation: samples in turns."""
+    """Yield rows that belong together, control and one perturbation's arms: samples in turns."""
     arms: dict[str, dict[str | None, list[dict[str, Any]]]] = {}
     for sample in samples:
         found = arms.setdefault(sample, {})

@@ -245,7 +245,7 @@ def _import_file(module: str, file: Path) -> ModuleType:
 
 
 def _failure(error: BaseException, file: Path) -> str:
-    """Say in one line what code of a file raised, and in which of its lines."""
+    """Say in one line which error the code of a file raised, and in which line of it."""
     steps = traceback.extract_tb(error.__traceback__)
     lines = [step.lineno for step in steps if step.filename == str(file)]
     place = f" in line {lines[-1]}" if lines else ""

@@ -88,7 +88,7 @@ def results_folder() -> Path:
 
 
 def oldest_kept() -> float:
-    """Return the time before which what can be made again is deleted: VOIRDIRE_RESULT_DAYS ago.
+    """Return the time before which reproducible results are deleted: VOIRDIRE_RESULT_DAYS ago.
 
     Raise ValueError if the variable (default 30) is not a number of days.
     """

@@ -177,7 +177,7 @@ def _with_passes(rows: pl.DataFrame, positive: str) -> pl.DataFrame:
 
 
 def _as_verdicts(rows: pl.DataFrame, passed: pl.Expr, given: pl.Expr) -> pl.DataFrame:
-    """Make pass or fail of ratings; of those that are ``given``, what is neither is invalid."""
+    """Turn ratings into pass or fail; ``given`` ratings that are neither become invalid."""
     passed = pl.when(HAS_LABEL).then(passed)
     return rows.with_columns(
         kind=pl.lit("label"),

@@ -120,7 +120,7 @@ def labels_with_file(
 def _with_verdicts(
     labelled: Labelled, verdicts: tuple[str, str] | None, positive: str | None
 ) -> Labelled:
-    """Write a format's own labels for pass and fail, if all are such, as the usual words.
+    """Replace a format's own words for pass and fail by the usual ones, if all labels are such.
 
     With a ``positive`` label the user says what passes.
     """

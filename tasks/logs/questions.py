@@ -11,7 +11,7 @@ from tasks.readers.formats import MOST_WITH_TEXTS, Parts, texts_of
 from tasks.reporting.wording import listing
 
 TURN = "turn"
-"""What the name of the part of a log begins with that is about one turn."""
+"""Begins the name of the part of a log that is about one turn."""
 
 
 class FolderQuestions(NamedTuple):

@@ -151,7 +151,7 @@ def _with_same_words(valid: pl.DataFrame) -> pl.DataFrame:
 
 
 def means_of(ratings: pl.DataFrame) -> pl.DataFrame:
-    """Return what each mean of several unequal grades of a judge is the mean of, as ``held``."""
+    """Return the grades behind each mean of several unequal grades of a judge, as ``held``."""
     grades = _valid(ratings).filter(~pl.col("human"), kind="number")
     several = grades.group_by(RATED, maintain_order=True).agg(
         pl.col("value").unique().sort().alias("values")

@@ -121,7 +121,7 @@ def own_detection() -> pl.Expr:
 
 
 def shift_name() -> pl.Expr:
-    """Return what notes call a shift over the control."""
+    """Return the name that notes use for a shift over the control."""
     return _by_unit(*map(pl.lit, ("rating shift in sd", "shift of the share", "MPS")))
 
 

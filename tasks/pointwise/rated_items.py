@@ -11,7 +11,7 @@ SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
 TARGET = pl.col("side").is_null() | (pl.col("side") == "target")
-"""Marks ratings of targets; those that name no side are of targets."""
+"""Marks ratings of targets; a rating that names no side is of a target."""
 NOTHING = pl.lit(None, pl.Float64)
 IN_ONE_REPLY = pl.col("criterion").is_not_null() & (
     pl.col("sample").is_not_null() | pl.col("weight").is_not_null()

@@ -1,4 +1,4 @@
-"""Ratings of the arms of each sample side by side: what rating shifts are computed from."""
+"""Ratings of the arms of each sample side by side: the input of rating shifts."""
 
 import numpy as np
 import polars as pl

@@ -1,1 +1,1 @@
-"""What judge prompts are made with: their parts, their placeholders, FastChat's file of them."""
+"""Parts of judge prompts: data model, placeholders, variants, and FastChat's file of prompts."""

@@ -190,7 +190,7 @@ class Prompt(BaseModel):
 
     @property
     def reading(self) -> tuple[str, ...]:
-        """Return what tells readings of the same reply apart, if not a bundled way to read a pair.
+        """Return what identifies the way to read replies; empty for bundled ways to read a pair.
 
         It is a part of a ballot's id: a vote holds what was read.
         """
@@ -199,7 +199,7 @@ class Prompt(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Return what tells its wording, and how it is read, from others."""
+        """Return what identifies its wording and the way to read replies."""
         form = self.verdict_form
         if self.response_format is not None:
             form += json.dumps(self.response_format, sort_keys=True)
@@ -207,7 +207,7 @@ class Prompt(BaseModel):
 
     @property
     def params(self) -> dict[str, Any]:
-        """What the form of the verdict adds to a request."""
+        """Parameters that the form of the verdict adds to a request."""
         form = self.response_format
         if self.verdict == "json" and self.pointwise:
             form = _object_of(**self.grading.json_schema)
@@ -285,7 +285,7 @@ class Prompt(BaseModel):
 
 
 def require_tables(prompt: Prompt) -> None:
-    """Reject a prompt without what its kind needs, or with what another kind needs.
+    """Reject a prompt without the keys that its kind needs, or with keys of another kind.
 
     A ValueError gives the key and the kind that it belongs to.
     """

@@ -12,7 +12,7 @@ NAME = re.compile(r"[a-z0-9_]{1,32}")
 
 
 class Variant(BaseModel):
-    """A prompt in other words that mean the same; what is left out is as in the prompt."""
+    """A prompt in other words of the same meaning; texts left out are as in the prompt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -191,7 +191,7 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
 
 
 def _unfit(judge: Judge, provider: Provider) -> str:
-    """Say why a judge does not suit a provider that simulates, or one that does not."""
+    """Say why a judge does not suit its provider, which simulates judges or calls models."""
     place = f"[judges.{judge.judge.split('/', 1)[1]}]"
     if not provider.simulated:
         return f"{place} {UNSIMULATED}" if TRAITS in judge.params else ""

@@ -95,7 +95,7 @@ def described_labels(path: Path) -> str:
     items = several(labels["item"].n_unique(), "item")
     return (
         f"{path.name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels "
-        "of people are compared with those of judges in another file: `voirdire calibrate "
+        "of people are compared with labels of judges in another file: `voirdire calibrate "
         f"--humans {quote(path.name)} --judges FILE`."
     )
 

@@ -95,9 +95,9 @@ def load_own(
 ) -> Imported:
     """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
-    A row has ``question``, ``anchor`` and ``target``; may have those of ``OPTIONAL``; and brings
-    the perturbed target in a column named like the perturbation. Missing values are a null, an
-    empty CSV cell or no field at all. ``author`` is that of both answers. Without ``anchor``, each
+    A row has ``question``, ``anchor`` and ``target``; may have columns of ``OPTIONAL``; and has the
+    perturbed target in a column named like the perturbation. Missing values are a null, an empty
+    CSV cell or no field at all. ``author`` is the author of both answers. Without ``anchor``, each
     question has one answer, ``answer`` or ``target``. A row without ``question_id`` gets an id made
     of its texts. ``human_label``, ``human_grade`` and ``human_CRITERION`` hold what people say of
     the target: a grade, pass or fail, or ``pass_label`` and others, which fail. Categories are the

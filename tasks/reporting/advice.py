@@ -92,7 +92,7 @@ WAYS = {
 """What a judge may not be measured on -> how to measure it."""
 
 OF_A_FILE = (
-    "Agreement as a gate needs labels of people; of pairs the column label, or those of two people",
+    "Agreement as a gate needs labels of people; for pairs, the column label or two people's",
     "; agreement with the one person of this file is shown separately",
 )
 """The same about a file of votes or ratings, and what is added if it has one person."""
@@ -202,7 +202,7 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
 
 
 def _missing(row: Mapping[str, Any]) -> str:
-    """Say how many further questions would decide what makes the data not enough."""
+    """Say how many further questions would make the data sufficient."""
     if row["unanswered"]:
         return "the same audit again asks only the ballots without a reply"
     decided, stays, few = (
@@ -260,7 +260,7 @@ def open_notes(
 def open_questions(gates: pl.DataFrame) -> list[str]:
     """Return a line per judge: each gate that is inconclusive, with the questions that it lacks.
 
-    The gates are those of one wave. What makes the data not enough comes first.
+    All gates belong to one wave. What makes the data insufficient comes first.
     """
     consequence, lacks = pl.col("consequence"), pl.col("more_questions").is_not_null()
     # A bias that is mixed is found, and so is that some flaws are detected.

@@ -99,7 +99,7 @@ HELPS = (
     "People's labels are numbers: `--threshold GRADE` counts grades from GRADE on as "
     "passes, and `--scale LOW HIGH` compares grades"
 )
-OTHER_WORDS = "Write labels of the judge in the same form as those of people"
+OTHER_WORDS = "Write labels of the judge in the same form as people's"
 """What helps if no label of a judge can be read, where people's are numbers, and else."""
 
 
@@ -144,7 +144,7 @@ def judge_views(comparison: ComparisonWithPeople) -> list[JudgeView]:
         own = pl.all_horizontal(pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in cell.items())
         same = pl.col("criterion").eq_missing(pl.lit(cell["criterion"], pl.String))
         yardstick = people.filter(same, pl.col("dataset") == cell["dataset"]).to_dicts()
-        # Labels under several prompts are those of a dataset each, which has the prompt's name.
+        # Each of several prompts has its own dataset of labels, named after the prompt.
         named = str(cell["dataset"]).endswith(f": {cell['prompt']}") and "dataset" in shown
         parts = [name for name in shown if cell[name] and not (named and name == "prompt")]
         title = ", ".join(str(cell[name]) for name in parts)

@@ -58,7 +58,7 @@ def label_warnings(comparison: ComparisonWithPeople) -> list[str]:
 
 
 def _odd_lines(comparison: ComparisonWithPeople) -> list[str]:
-    """Say which few labels of people make names of all, what is allowed and what to do."""
+    """Name the few labels of people that turn all labels into names, and say what to do."""
     words = ", ".join(f"{good} and {bad}" for good, bad in PASS_PAIRS)
     lines = []
     odd = dict.fromkeys((each.criterion, each.odd) for each in comparison.unusual if each.odd)

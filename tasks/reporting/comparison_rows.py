@@ -64,7 +64,7 @@ def primary_contrasts(found: pl.DataFrame) -> pl.DataFrame:
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates], most: int
 ) -> list[Group]:
-    """Return the pairs of judges, or of prompts, by perturbation, those that differ first.
+    """Return the pairs of judges, or of prompts, by perturbation; pairs that differ come first.
 
     Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only. About ``most``
     pairs are listed, as many of each perturbation.
@@ -268,7 +268,7 @@ def _whole(row: Row, marks: Mapping[str, str], notes: Sequence[str]) -> Judged:
 
 
 def _rests_on(row: Row) -> list[str]:
-    """Say what of a row of ``mart.numbers`` has no column of its own."""
+    """Describe the parts of a row of ``mart.numbers`` that have no column of their own."""
     votes, invalid = row.get("votes"), row.get("invalid_rate")
     adjusted, found = row.get("adjustment"), row.get("finding")
     notes = [

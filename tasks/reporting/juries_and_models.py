@@ -31,7 +31,7 @@ from tasks.reporting.wording import (
 
 
 def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
-    """Say what the jury of all is found to be under each perturbation; empty without a jury."""
+    """State the finding about the jury of all under each perturbation; empty without a jury."""
     whole = found.filter(pl.col("left_out").is_null())
     if whole.is_empty():
         return ""
@@ -192,7 +192,7 @@ class Reworded(NamedTuple):
 
 
 def reworded(estimates: DataFrame[Estimates]) -> list[Reworded]:
-    """Return what changes for each judge in other words of a prompt; empty if nobody was asked."""
+    """Return what a reworded prompt changes for each judge; empty if nobody was asked."""
     names = [name for rows in REWORDED.values() for name in rows]
     asked = estimates.filter(pl.col("statistic").is_in(names))["judge"].unique()
     # A judge may have other prompts, without other words.
@@ -220,7 +220,7 @@ def _reworded(what: str, rows: dict[str, Row], labels: Collection[str]) -> Rewor
 
 
 def rewording(estimates: DataFrame[Estimates]) -> dict[str, str]:
-    """Say what changes in other words of the prompt; empty if it was not asked."""
+    """Say what a reworded prompt changes; empty if nobody was asked."""
     found: dict[str, list[str]] = {}
     for row in reworded(estimates):
         named = marked(row.judge, simulated=row.simulated)

@@ -18,7 +18,7 @@ MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 NO_BREAK = dict.fromkeys(map(ord, "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"), " ")
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", MINUS: "-"})
-"""The signs of numbers on a page -> those of a keyboard."""
+"""Typographic signs in numbers on a page -> characters of a keyboard."""
 
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """Names of groups of judges."""
@@ -30,7 +30,7 @@ DRAWN = "drawn at random (the same each time)"
 """How pairs are chosen where not all are shown."""
 
 NOT_KNOWN = "not known"
-"""Text for a number that is null: rows may lack any number except those of their key."""
+"""Text for a number that is null: rows may lack any number except numbers in their key."""
 
 DEFINITIONS = {
     "biased": "A promote perturbation, which should change nothing, shifts the judge: the "

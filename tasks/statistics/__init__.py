@@ -156,7 +156,7 @@ def with_floors(rows: pl.DataFrame) -> pl.DataFrame:
         pairs.group_by(PANEL)
         .agg(
             shams.any().alias("_shams"),
-            # The same base as that of pairs of judges, which is chosen for all of them.
+            # The same base as for pairs of judges, which share one base.
             pl.coalesce(
                 (statistic == "mps_sham_contrast").filter(contrasted).max(),
                 enough.filter(statistic == "mps_sham").max()
@@ -306,7 +306,7 @@ ABOUT = {
     "perturbation": "perturbation (only audits fill it)",
     "side": "side (anchor or target)",
 }
-"""Column whose name alone does not say what it needs -> how to name it."""
+"""Column whose name needs an explanation -> the name with the explanation."""
 
 
 def lacking_line(
@@ -324,7 +324,7 @@ def lacking_line(
 
 
 def columns_in_words(columns: tuple[str, ...]) -> str:
-    """Name the columns that a statistic needs, and what they are where names do not say it."""
+    """Name the columns that a statistic needs, with an explanation where the name needs one."""
     if columns == (OWN_AUTHOR,):
         return "an author that is named like a judge, provider/model"
     names = " and ".join(ABOUT.get(column, column) for column in columns)

@@ -27,7 +27,7 @@ from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
 def los_contrast(tallies: DataFrame[Tallies]) -> Rows:
     """Measure by how many logits one judge shifts more than another, on items that both judged.
 
-    The pairs are those of ``contrast``.
+    It compares the same pairs as ``contrast``.
 
     ``LOS(judge) - LOS(other)``, each ``ln(A / B)`` of the samples that count for both. With a_g and
     b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus the same of the

@@ -58,7 +58,7 @@ def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
 def means_and_pass_rates(found: pl.DataFrame, mean: str, pass_rate: str) -> Rows:
     """Return the rows ``mean``, in points, and ``pass_rate`` of rated answers.
 
-    They are those of :func:`tasks.pointwise.rated_items.things`.
+    They come from :func:`tasks.pointwise.rated_items.things`.
     """
     if found.is_empty():
         return []

@@ -36,7 +36,7 @@ def rating_agreement(ratings: DataFrame[Ratings]) -> Rows:
     Returns
     -------
     Estimates
-        One row per criterion, the same numbers as those of ``voirdire calibrate``: linearised by
+        One row per criterion, the same numbers as in ``voirdire calibrate``: linearised by
         cluster on Fisher's scale. ``dropped`` counts answers of people without a valid rating.
 
     Notes

@@ -23,7 +23,7 @@ from tasks.statistics import Rows, statistic
 def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves ratings, or passes, by category of questions.
 
-    ``mean_i (y_exp(i) - y_base(i))`` over the samples of a category. The base is that of the
+    ``mean_i (y_exp(i) - y_base(i))`` over the samples of a category. The base is the one of the
     primary endpoint: the sham, or the control where there is none.
 
     Parameters

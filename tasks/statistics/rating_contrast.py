@@ -161,7 +161,7 @@ def _linear(end: str) -> pl.Expr:
 
 
 def _with_swaps(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """Set the p-values to those of swapping the two judges' labels within clusters.
+    """Set p-values by a permutation test that swaps the two judges' labels within clusters.
 
     ``items`` have ``apart``, the difference of the two judges; null where it does not count. It is
     the test of :func:`tasks.statistics.contrast.compare_shifts`, which the ranking uses.

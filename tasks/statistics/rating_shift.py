@@ -215,8 +215,8 @@ def in_deviations(sums: dict[str, Sums]) -> Linear:
 def linearised_shift(d: pl.Expr, y: pl.Expr, q: pl.Expr, by: Sequence[str]) -> pl.Expr:
     """Return shifts in standard deviations of control, linearised: their mean is the effect.
 
-    ``e + (d_i - D) / s - e / (2 s^2) ((q_i - Q) - 2 Y (y_i - Y))`` with ``e = D / s``: the error of
-    their mean is that of the delta method (:func:`in_deviations`). Null if all control ratings are
+    ``e + (d_i - D) / s - e / (2 s^2) ((q_i - Q) - 2 Y (y_i - Y))`` with ``e = D / s``: their
+    mean has the error of the delta method (:func:`in_deviations`). Null if all control ratings are
     equal. ``d``, ``y`` and ``q`` are as in :func:`deviations`, and null together; means are of the
     rows with equal values of ``by``.
     """

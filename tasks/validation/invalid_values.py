@@ -1,4 +1,4 @@
-"""What is wrong with values that a model refuses: the value, what is allowed, the next step.
+"""Describe values that a model refuses: the value, what is allowed, the next step.
 
 Options, study files, provider files and prompt files share this wording.
 """
@@ -118,7 +118,7 @@ def _value(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Return the value, or in place of a text what it is."""
+    """Return the value; in place of a text, which may be a secret, its type."""
     hidden = next((word for kind, word in WORDS.items() if isinstance(value, kind)), None)
     if not hidden:
         return _value(value)

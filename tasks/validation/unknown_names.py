@@ -1,4 +1,4 @@
-"""Errors for a name that is not known: what is missing where, the names that are, what to do."""
+"""Errors for unknown names: what is missing where, the known names, and what to do."""
 
 import difflib
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which rows of a study filters select, of comparisons, replies and differing labels; its waves."""
+"""SQL conditions that select comparisons, replies and differing labels of a study; its waves."""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,5 @@
 -- One row per study, judge, criterion and item on which the judge and people differ, worst first.
--- Replies, and what was shown, are those of the audited study; null for labels of a file.
+-- Replies, and what was shown, come from the audited study; null for labels of a file.
 with compared as (
     select study, arg_max(json_extract_string(parameters, 'study'), started_at) as audited
     from runs where flow = 'calibrate' group by study

@@ -1,5 +1,5 @@
 -- One row per ballot with a reply behind the results of a study: what the judge was shown, and its reply verbatim.
--- Results are those of the last wave; the votes of earlier ones are in the tables ballots and votes.
+-- Results describe the last wave; the votes of earlier ones are in the tables ballots and votes.
 -- The votes of a measured file have no rows here: their texts are unknown.
 with asked as (
     select

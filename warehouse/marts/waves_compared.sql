@@ -1,4 +1,4 @@
--- One row per study, ballot and baseline with which drift compares its wave: both replies verbatim, and whether the verdict changed.
+-- One row per study, ballot and baseline that drift compares its wave with: both replies verbatim, and whether the verdict changed.
 -- Replies of the baseline are read from the tables, as a study has results of its last wave.
 -- Some verdicts change whenever a judge is asked again, so one changed verdict is no drift.
 with bases as (select distinct study, dataset, judge, prompt, wave, base from drifts)

@@ -1,2 +1,2 @@
--- An alert starts a new baseline, to which later waves are compared: the gate says which change that was.
+-- An alert starts a new baseline for later waves: the gate says which change raised it.
 alter table gates add column earlier_change varchar;

@@ -36,7 +36,7 @@ NAMED_GATES = {**{name: gate for gate, name in SUBJECTS.items()}, WITH_LABELS: "
 """Name of a gate in a recommendation -> the gate."""
 
 ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "why there is none"}
-"""End of the name of a column -> what it is of the column without this end."""
+"""Suffix of a column's name -> its relation to the column without the suffix."""
 
 PLACES = 3
 """At most so many tables and marts are named for the meaning of a column."""
@@ -52,7 +52,7 @@ LONG = 72
 """Texts of more characters are printed below the name of their setting."""
 
 MAIN_SETTINGS = ("dataset", "judges", "perturbations", "prompts", "sham", "votes_per_pair")
-"""What is printed of a study even if it is the default."""
+"""Fields of a study that are printed even if they have the default."""
 
 FOLDERS = {"prompts": "judge prompts", "providers": "judges"}
 """Folder of the user's own -> the title of what it holds, where they differ."""

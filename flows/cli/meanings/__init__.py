@@ -86,7 +86,7 @@ CALIBRATE_ROWS = {
     "Spearman": "rank correlation of grades",
     "Kendall": "rank correlation of grades: Kendall's tau-b, which allows for ties",
     "mean error": "mean distance of the judge's grade from people's",
-    "bias": "pass rate or mean grade of the judge minus that of people",
+    "bias": "pass rate or mean grade of the judge minus people's",
     "people, mean error": "mean distance of each person's grade from the mean of the others",
     "PPI++": "prediction-powered inference: the judge's mean over all items, corrected by its "
     "errors on the items that people labelled, which must be a random sample",
@@ -149,7 +149,7 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
     },
     "sql --ask what_drifted": {
         "since": "the wave that made a change suspect",
-        "rating_drift": "change of the mean rating, pass rate or share of labels chosen, of "
+        "rating_drift": "change of the mean rating, pass rate or share of labels chosen, on "
         "unperturbed answers",
         "rating_shift_drift": "change of the shift of ratings under a perturbation",
         "text_drift": CHANGED.format("texts of replies, white space and case aside,"),
@@ -161,9 +161,9 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
         DETECTED: "share of flaws detected: DP, or D of the ratings of single answers",
         IN_MEAN_SCORES[DETECTED]: "D, where DP has too few questions or its floor is low",
-        BEST_DETECTED: "share of flaws detected (DP), of the kind that the judge detects best",
+        BEST_DETECTED: "best share of flaws detected (DP) over the kinds of flaws",
         MEAN_DETECTED: "share of flaws detected (DP), as the mean over all kinds of flaws",
-        IN_MEAN_SCORES[BEST_DETECTED]: "D, of the kind of flaw that the judge detects best",
+        IN_MEAN_SCORES[BEST_DETECTED]: "best D over the kinds of flaws",
         IN_MEAN_SCORES[MEAN_DETECTED]: "the mean of D over all kinds of flaws, used "
         "where the mean of DP cannot decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "

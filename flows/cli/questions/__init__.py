@@ -102,7 +102,7 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
 
 
 def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
-    """Return what to do about each study for which a question without rows cannot have any yet."""
+    """Return the next step for each study that cannot have rows for a question yet."""
     last = {"study": study, "states": [*ENDED]}
     if study not in (None, ALL) and warehouse.query(UNFINISHED, last).height:
         why = why_without_results(str(study), warehouse)

@@ -17,5 +17,5 @@ select
 from nights
 window same as (partition by study, wave, alone)
 qualify max(latest) over same >= now() - to_days($days::integer)
--- A wave of which ballots were asked again stands where it began.
+-- A wave whose ballots were asked again keeps the place of its beginning.
 order by night desc, min(began) over same desc, study, wave desc, nights.judge nulls first

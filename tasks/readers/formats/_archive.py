@@ -161,7 +161,7 @@ def _packed_bytes(whole: BinaryIO, member: zipfile.ZipInfo) -> bytes:
 def _unpacked_at_most(packed: bytes) -> int:
     """Return the most bytes that frames of zstd unpack to, from the headers of their blocks.
 
-    What a member declares may be false. The format is that of RFC 8878, section 3.1.
+    What a member declares may be false. RFC 8878, section 3.1, describes the format.
     """
     size, at = 0, 0
     while at + 5 <= len(packed):

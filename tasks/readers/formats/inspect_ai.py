@@ -51,16 +51,16 @@ def inspect_ai(source: Source) -> Parts:
 
     In a folder with logs of several tasks that number their samples alike, the name of the task is
     part of the item and of the cluster; with logs of several models, the model is part of the item,
-    and so is the run where the outputs of runs differ. The metadata of an item are those of its
+    and so is the run where the outputs of runs differ. An item has the metadata of its
     sample, the ``task`` and the ``model``.
 
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
-    The first entry of a score's history is the scorer's, later edits are those of people. A value
+    The first entry of a score's history is the scorer's, later edits are people's. A value
     that is null or NaN, as where a grader's reply gave none, is invalid, and so is each rating of
     a scorer in a sample that ended with an error. Letters are labels with the values C 1, P .5, I
     and N 0, where there are only C and I a pass and a fail; an object has a criterion for each key.
-    The category is that of the sample's ``metadata``.
+    The category comes from the sample's ``metadata``.
     """
     if source.kind == "archive":
         header, samples = _archive(source)

@@ -39,7 +39,7 @@ def langfuse(source: Source) -> Parts:
     ``name`` is the criterion. The item is the observation, or else the trace, session or dataset
     run; scores of one trace belong together. A score without a name or an item is left out. A
     numeric score that is no number is invalid, and so is a boolean one that is neither 1 or true
-    nor 0 or false. The category is that of ``metadata``.
+    nor 0 or false. The category comes from ``metadata``.
     """
     snake = "traceId" not in source.columns
     paths = {n: re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", n) if snake else n for n in NAMES}

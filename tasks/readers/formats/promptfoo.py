@@ -69,7 +69,7 @@ def promptfoo(source: Source) -> Parts:
     the output of a test case, prompt and provider, the cluster is the test case (equal ``vars``,
     as promptfoo numbers each repeat anew); in a folder with results of several configurations, the
     ``description`` of each is part of both; where the outputs of several runs differ, the run is
-    part of the item. The metadata of an item are those of the test and, where these lack a field,
+    part of the item. An item has the metadata of the test and, where these lack a field,
     its variables and the ``provider``; ``category`` is one of them. With several criteria (metrics,
     or kinds of assertions) a person's rating is compared with all of them together.
     """

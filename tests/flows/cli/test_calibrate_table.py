@@ -489,5 +489,5 @@ def test_labels_that_are_no_verdicts_and_files_of_no_known_kind_are_named(tmp_pa
 
     shown = said(str(tmp_path / "t.csv"), "--judge", "author", "--human", "ann")
     assert 'invalid labels of the judge: 0 ("helper-7b"), 1 ("helper-7b"),' in shown
-    assert "Write labels of the judge in the same form as those of people" in shown
+    assert "Write labels of the judge in the same form as people's" in shown
     assert "t.xlsx is a file of no known kind." in said(str(tmp_path / "t.xlsx"))

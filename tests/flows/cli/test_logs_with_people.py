@@ -296,8 +296,7 @@ def test_the_gate_of_agreement_needs_two_people(annotations: Path, people: int) 
         annotations.write_text(json.dumps(rows[1::2]), encoding="utf-8")
     reported = " ".join(run("measure", annotations, "--only", "scorecard").stdout.split())
     needs = (
-        "Agreement as a gate needs labels of people; of pairs the column label, or those of two "
-        "people"
+        "Agreement as a gate needs labels of people; for pairs, the column label or two people's"
     )
     one = f"{needs}; agreement with the one person of this file is shown separately."
     assert (one if people else f"{needs}.") in reported
