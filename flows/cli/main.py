@@ -301,9 +301,9 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
 
     with shown(f"remeasure {study}"):
         from flows.cli.printing.ranking_table import show_ranked
-        from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
         from flows.results.up_to_date import renew_report
+        from tasks.kit.command_line import say
         from warehouse.path_checks import default_path
         from warehouse.store import Warehouse
 

@@ -30,7 +30,7 @@ from flows.cli.power_analysis import (
 )
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table, print_line
-from flows.cli.printing.terminal import echo_data, echo_json, number, say
+from flows.cli.printing.terminal import echo_data, echo_json, number
 from flows.publishing.pages import require_data, run_of_results, saved_study, study_of
 from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
@@ -54,7 +54,7 @@ from tasks.engine.queue import (
 from tasks.gates.recommendations import of_wave
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
-from tasks.kit.command_line import given_options
+from tasks.kit.command_line import given_options, say
 from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of

@@ -17,7 +17,7 @@ from rich.console import Console
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
 from flows.cli.printing.tables import fits, fits_folded, leading, print_line, print_rows
-from flows.cli.printing.terminal import echo_data, interval, number, say
+from flows.cli.printing.terminal import echo_data, interval, number
 from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -32,6 +32,7 @@ from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.rules import written_count
 from tasks.conclusions.single_numbers import acceptability, least_margins
+from tasks.kit.command_line import say
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
 from tasks.reporting.wording import count, shorten

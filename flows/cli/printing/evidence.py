@@ -11,12 +11,13 @@ from rich.text import Text
 
 from flows.cli.printing.answer import show_command
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import echo_json, say
+from flows.cli.printing.terminal import echo_json
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from flows.running.run_row import is_calibration
 from flows.studies.repeated import audit_again
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
+from tasks.kit.command_line import say
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing, marked, thousands
 from tasks.rewriting.word_diff import difference

@@ -12,7 +12,7 @@ from rich.markup import escape
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
-from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain, say
+from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain
 from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
@@ -20,6 +20,7 @@ from flows.studies import Study
 from schemas.conclusions import CategoryShifts
 from schemas.keys import PEOPLE, unit_name
 from schemas.results import Contrasts, Estimates, Findings
+from tasks.kit.command_line import say
 from tasks.kit.printable import several
 from tasks.pointwise.endpoints import labelled
 from tasks.prompts import prompt_of

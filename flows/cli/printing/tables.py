@@ -13,7 +13,7 @@ from rich.text import Text
 
 from flows.cli.printing.live import filled
 from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import printable
+from tasks.kit.printable import printable, wrapped
 
 WHOLE = ("judge", "perturbation", "wave", "subgroup")
 """Columns of names, which are folded only if folding other columns does not suffice."""
@@ -199,8 +199,9 @@ def _plain_number(value: float) -> str:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text, wrapped to the terminal, without interpreting markup in it."""
-    console.print(with_warehouse(text), style=style, markup=False)
+    """Print a text, broken at spaces to fit the terminal, without interpreting markup in it."""
+    lines = wrapped(with_warehouse(text), console.width)
+    console.print(lines, style=style, markup=False, soft_wrap=True)
 
 
 class RowLines(NamedTuple):
