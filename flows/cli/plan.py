@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -59,7 +58,7 @@ from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import CHANCE, open_notes, open_questions
+from tasks.reporting.advice import CHANCE, SHAM_MOVES, open_notes, open_questions
 from tasks.validation.unknown_names import unknown
 from warehouse.path_checks import default_path, studies_in
 from warehouse.store import Saving, Warehouse
@@ -141,10 +140,11 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         )
     study = study.at(datetime.now(UTC))
     console = Printer()
-    pairs, perturbed = _prepare(study, partial(print_line, console), warehouse)
+    notes: list[str] = []
+    pairs, perturbed = _prepare(study, notes.append, warehouse)
     costs = _estimate(study, pairs, warehouse)
-    for line in _open_questions(study, warehouse, costs):
-        print_line(console, line)
+    if notes := [*notes, *_open_questions(study, warehouse, costs)]:
+        print_line(console, "\n".join([*notes, ""]))
     if any(cost.calls for cost in costs):
         _show_costs(console, costs, study)
     else:
@@ -157,7 +157,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
         print_line(console, budget_line(study.budget_usd, *sums))
     table, by_perturbation = sample_table(pairs, perturbed, study)
-    console.print(table)
+    console.print("", table, sep="\n")
     if left_out := left_out_line(by_perturbation, perturbed):
         print_line(console, left_out)
     # Perturbations without samples must not set the number of samples of the others.
@@ -168,10 +168,11 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     questions, df = questions_of(pairs), freedom_of(pairs)
     if seen and not too_few(questions, df):
         for shown in detectable_tables(seen, samples, study.votes_per_pair):
-            console.print(shown)
+            console.print("", shown, sep="\n")
     if seen and effect:
-        console.print(effect_table(seen, study.votes_per_pair, effect))
+        console.print("", effect_table(seen, study.votes_per_pair, effect), sep="\n")
         print_line(console, effect_advice(seen, samples, study.votes_per_pair, effect))
+    print_line(console, "")
     for line in advice(seen, samples, study, questions, df):
         print_line(console, line)
     if line := validity_line(pairs, study.thresholds.most_invalid):
@@ -190,7 +191,7 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     if lines := open_questions(found):
         yield f"Further questions that would decide the open gates of study {study.name}, {CHANCE}:"
         yield from lines
-        if any("the sham itself moves this judge" in line for line in lines):
+        if any(SHAM_MOVES in line for line in lines):
             other = "first" if study.sham == "second" else "second"
             yield (
                 "Where the sham itself moves a judge, more questions do not decide, but another "
@@ -206,8 +207,8 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
         planned_for = study.model_dump(include={"judges", "prompts", "budget_usd"})
         same = asked.model_copy(update=planned_for) == study
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
-        few = study.thresholds.fewest_questions if found["too_few"].any() else None
-        yield from open_notes(few, study.name, unanswered, labelled="agreement" in found["gate"])
+        fewest = study.thresholds.fewest_questions
+        yield from open_notes(found, study.name, fewest, unanswered)
 
 
 def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) -> None:
@@ -436,7 +437,7 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."
-    console.print(notes, style="dim")
+    print_line(console, notes, style="dim")
 
 
 def _usd(costs: list[float | None]) -> str:

@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from flows.cli.meanings import explained_sources
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import number
 from flows.studies import Study
@@ -291,7 +291,9 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     if reach <= most_invalid:
         return ""
     # Questions with as unequal numbers of pairs count as fewer questions.
-    equal = bisect_left(range(MOST_QUESTIONS), 1, lo=2, key=partial(_passes, most_invalid))
+    equal = bisect_left(
+        range(MOST_QUESTIONS), 1, lo=2, key=lambda n: _most_unreadable(np.ones(n)) <= most_invalid
+    )
     effective = sizes.sum() ** 2 / (sizes**2).sum()
     needed = math.ceil(equal * sizes.size / effective)
     return (
@@ -300,10 +302,6 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
         f"{number(reach, 3)}; the limit is {number(most_invalid)}. "
         f"To pass takes {needed} questions."
     )
-
-
-def _passes(most_invalid: float, questions: int) -> bool:
-    return _most_unreadable(np.ones(questions)) <= most_invalid
 
 
 def _most_unreadable(sizes: NDArray[np.float64]) -> float:
@@ -358,7 +356,7 @@ def advice(
         text += f" {named}: the smallest shift with as many calls at that many votes per pair."
     if any(row.unit == "sd" for row in rows):
         text += " sd: standard deviations of the judge's grades in control."
-    text += _easy(rows)
+    text += explained_sources(row.spread.source for row in rows) + _easy(rows)
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
     if cells > 1:
         text += (

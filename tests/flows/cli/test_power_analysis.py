@@ -139,6 +139,24 @@ def test_easy_pairs_are_named_as_the_logits_decide(makes: Any, tmp_path: Path) -
     assert "easy pairs" not in " ".join(advice(detectable_effects(STUDY, 60, {}), 60, STUDY))
 
 
+def test_a_source_is_explained_where_it_is_shown() -> None:
+    def said(source: str) -> str:
+        rows = detectable_effects(STUDY, 60, {"offline/random": JudgeSpread(0.2, source)})
+        return " ".join(advice(rows, 60, STUDY, 60))
+
+    earlier = "source: the spread is that of the judge's shifts on so many samples of earlier audit"
+    others = "other perturbations: no earlier audit has those of this study."
+    votes = "at N votes: these audits had N votes per pair; the spread is converted."
+    for source, shown in (
+        ("reported", set()),
+        ("120 earlier shifts", {earlier}),
+        ("120 shifts, other perturbations", {earlier, others}),
+        ("120 earlier shifts at 2 votes", {earlier, votes}),
+    ):
+        text = said(source)
+        assert {each for each in (earlier, others, votes) if each in text} == shown
+
+
 def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> None:
     # 32 questions of four samples that all say the same have the error of 32 samples.
     cells = [(0.1, 128, 31), (0.2, 50, 49)]

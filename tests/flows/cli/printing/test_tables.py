@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, print_rows, table_or_lines
+from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
 
 COLUMNS = ("judge", "gate", "verdict", "value")
 ROWS = [
@@ -59,3 +59,14 @@ def test_no_text_from_outside_controls_the_terminal(width: int) -> None:
     print_rows(Printer(file=file, width=width), [hostile, "n"], [[hostile, 1]], hostile)
     assert "\x1b" not in file.getvalue()
     assert "a" in file.getvalue()
+
+
+def test_a_line_is_broken_at_spaces_and_a_path_stays_whole() -> None:
+    page = StringIO()
+    console = Printer(file=page, width=20)
+    print_line(console, "- see /of/a/team/with/long.duckdb for all of it [a]")
+    assert page.getvalue().splitlines() == [
+        "- see",
+        "  /of/a/team/with/long.duckdb",
+        "  for all of it [a]",
+    ]
