@@ -199,8 +199,11 @@ def _plain_number(value: float) -> str:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text, broken at spaces to fit the terminal, without interpreting markup in it."""
-    lines = wrapped(with_warehouse(text), console.width)
+    """Print a text, broken at spaces to fit the terminal, without interpreting markup in it.
+
+    Control characters are replaced.
+    """
+    lines = wrapped(printable(with_warehouse(text)), console.width)
     console.print(lines, style=style, markup=False, soft_wrap=True)
 
 
