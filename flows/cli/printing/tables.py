@@ -79,10 +79,11 @@ def print_rows(
             console.print(table)
             return
     for number_of, row in enumerate(rows):
-        heading = title if number_of == 0 else ""
         # A cell without anything to say has no line; null is a value of a query.
         filled_cells = [each for each in zip(columns, row, strict=True) if each[1] != ""]
-        console.print(plain_table(("", ""), filled_cells, heading), "")
+        table = plain_table(("", ""), filled_cells, "" if number_of else title)
+        table.show_header = False
+        console.print(*[""] * (number_of > 0), table, sep="\n")
 
 
 def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:

@@ -264,7 +264,7 @@ def _position_legend(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     effect = f"{where}the effect of the first slot in logits"
     parts = [text for statistic, text in ((GAP, gap), (EFFECT, effect)) if statistic in shown]
     if parts:
-        yield f"position (unperturbed pairs): the shift column shows {''.join(parts)}."
+        yield f"position (unperturbed pairs): its shift is {''.join(parts)}."
 
 
 def echo_data(text: str) -> None:

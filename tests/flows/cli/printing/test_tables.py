@@ -52,6 +52,22 @@ def test_a_list_has_no_line_for_an_empty_cell_but_one_for_null() -> None:
     assert lines == [name for name in columns if name != "column_1"]
 
 
+def test_only_between_lists_is_an_empty_line() -> None:
+    page = StringIO()
+    rows = [["ada", 1, "w1"], ["bob", 20, "w2"]]
+    print_rows(Printer(file=page, width=12), ["judge", "n", "wave"], rows, "title")
+    assert page.getvalue().splitlines() == [
+        "title",
+        "judge  ada",
+        "n      1",
+        "wave   w1",
+        "",
+        "judge  bob",
+        "n      20",
+        "wave   w2",
+    ]
+
+
 @pytest.mark.parametrize("width", [80, 8])
 def test_no_text_from_outside_controls_the_terminal(width: int) -> None:
     file = StringIO()
