@@ -28,7 +28,7 @@ from flows.cli.power_analysis import (
     validity_line,
 )
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import plain_table, print_line
+from flows.cli.printing.tables import plain_table, print_line, print_rows
 from flows.cli.printing.terminal import echo_data, echo_json, number
 from flows.publishing.pages import require_data, run_of_results, saved_study, study_of
 from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
@@ -59,6 +59,7 @@ from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, SHAM_MOVES, open_notes, open_questions
+from tasks.reporting.wording import count, thousands
 from tasks.validation.unknown_names import unknown
 from warehouse.path_checks import default_path, studies_in
 from warehouse.store import Saving, Warehouse
@@ -148,8 +149,8 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     if any(cost.calls for cost in costs):
         _show_costs(console, costs, study)
     else:
-        cast = sum(cost.cast for cost in costs)
-        print_line(console, f"All {cast} ballots of this plan have votes: an audit asks nothing.")
+        cast = count(sum(cost.cast for cost in costs), "ballot")
+        print_line(console, f"All {cast} of this plan have votes: an audit asks nothing.")
     if unavailable := not_ready(study):
         left = f"it cannot ask {not_ready_line(unavailable)}."
         print_line(console, f"`voirdire audit` would leave gaps: {left}")
@@ -240,8 +241,7 @@ def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) 
         echo_json(found)
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
-    console = Printer()
-    console.print(plain_table(("instances", "chance to pass"), rows))
+    Printer().print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
         f"the same one of {len(like.frequencies)} labels with probability "
@@ -281,7 +281,7 @@ def confirm_spending(
     if total <= ASK_ABOVE_USD and not unknown:
         return True
     about = sum(cost.usd or 0.0 for cost in due)
-    text = f"{sum(cost.calls for cost in due)} calls, estimated at {about:.2f} USD"
+    text = f"{count(sum(cost.calls for cost in due), 'call')}, estimated at {about:.2f} USD"
     if all(cost.from_history for cost in due):
         text += " from earlier votes"
     else:
@@ -428,12 +428,12 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
     rows.append(("all", *sums, *totals))
     columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
-    console.print(plain_table(columns, rows, "Calls and cost"))
+    print_rows(console, columns, rows, "Calls and cost")
     notes = (
         f"{explained(('cast', 'calls', 'at most'), 'plan')} Assumed: prompts and replies as in the "
         f"judge's earlier votes if there are {ENOUGH_REPLIES}, else {CHARACTERS_PER_TOKEN} "
         f"characters per token and {REPLY_TOKENS} tokens per reply ({THINKING_TOKENS} of judges "
-        f"that reason or may use more than {SHORT_TOKENS})."
+        f"that reason or may use more than {thousands(SHORT_TOKENS)})."
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."

@@ -82,8 +82,8 @@ def _cells(character: str) -> int:
 
 
 def several(number: int, one: str, more: str = "") -> str:
-    """Write a number of things without separators: ``1 id``, ``1200 ids``."""
-    return f"{number} {one if number == 1 else more or one + 's'}"
+    """Write a number of things: ``1 id``, ``1 200 ids``."""
+    return f"{thousands(number)} {one if number == 1 else more or one + 's'}"
 
 
 def decimal(value: float, digits: int = 2) -> str:

@@ -90,7 +90,8 @@ def show_evidence(
         console.print()
     if found.total > found.rows.height:
         say(
-            f"{found.rows.height} of {found.total}, {CHOSEN[what]}; --most {found.total} shows all."
+            f"{found.rows.height} of {thousands(found.total)}, {CHOSEN[what]}; "
+            f"--most {found.total} shows all."
         )
     if found.without_results:
         shown = listing(found.rows["wave"].unique().sort().to_list())

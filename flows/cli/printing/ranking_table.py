@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
+from flows.cli.printing.tables import RowLines, print_line, print_rows, shown, table_or_lines
 from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain
 from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
@@ -103,16 +103,16 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         )
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
-        shown = [name for name in body[0] if compares(here) or name not in OF_PAIRS]
+        names = [name for name in body[0] if compares(here) or name not in OF_PAIRS]
         body += [
             dict.fromkeys(body[0], "")
             | {"judge": f"{AT_RANDOM}, {_votes(line['votes'])}", "ASR": number(line["asr"])}
             for line in lines
             if _cell({**line, "quantity": cell[-1]}) == cell and compares(here)
         ]
-        cells = [[row[name] for name in shown] for row in body]
-        narrow = (_row_lines(row, shown) for row in body)
-        console.print(table_or_lines(console, shown, cells, narrow, title))
+        cells = [[row[name] for name in names] for row in body]
+        narrow = (_row_lines(row, names) for row in body)
+        console.print(table_or_lines(console, names, cells, narrow, title))
         for line in _notes(here):
             print_line(console, line)
         console.print()
@@ -185,7 +185,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
         "tier": row["tier"] or "",
         "judge": row["judge"],
         "is a": kind,
-        "n": "-" if row["n"] is None else str(row["n"]),
+        "n": shown(row["n"]) or "-",
         "shift": number(row["shift"]),
         "95 % ": interval(row["low"], row["high"]),
         "over control": number(row["control"]),
@@ -238,7 +238,7 @@ def _show_prompts(console: Console, contrasts: pl.DataFrame, estimates: pl.DataF
     rows = [
         (
             *(row[name] for name in (*named, "prompt", "other_prompt")),
-            str(row["clusters"]),
+            shown(row["clusters"]),
             "-" if row["contrast"] is None else plain(" ".join(difference(row, labels))),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from flows.cli.printing.live import filled
 from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import printable, wrapped
+from tasks.kit.printable import printable, thousands, wrapped
 
 WHOLE = ("judge", "perturbation", "wave", "subgroup")
 """Columns of names, which are folded only if folding other columns does not suffice."""
@@ -57,8 +58,21 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     return table
 
 
+class Exact(int):
+    """A whole number of a query, which may be an identifier or a year: written without groups."""
+
+
+def as_queried(rows: pl.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, whose numbers are written as CSV has them."""
+    return [
+        tuple(Exact(value) if type(value) is int else value for value in row) for row in rows.rows()
+    ]
+
+
 def shown(value: Any) -> str:
-    """Return a value of a table as text; null is empty."""
+    """Return a value of a table as text: counts in groups of three digits; null is empty."""
+    if type(value) is int:
+        return thousands(value)
     return "" if value is None else clipped(value)
 
 

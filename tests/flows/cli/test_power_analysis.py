@@ -260,18 +260,19 @@ def test_the_table_fits_90_columns() -> None:
 
 def test_what_an_effect_takes_by_hand() -> None:
     rows = detectable_effects(STUDY, 120, {"offline/random": JudgeSpread(0.5, "reported")})
+    # Spaces also separate thousands.
     lines = [line.split() for line in lines_of(effect_table(rows, 2, 0.074))]
     assert "shift of .074" in " ".join(lines[0])
     # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
     # .235; here (2.8016 * .3901 / .074)^2 = 218.1 and (2.8016 * .2350 / .074)^2 = 79.2, and
     # (2.8016 * .2818 / .074)^2 = 113.8 of four; three arms.
-    assert ["offline/honest", "219", "1314", "114", "1368", "80", "1440"] in lines
+    assert ["offline/honest", "219", "1", "314", "114", "1", "368", "80", "1", "440"] in lines
     # (2.8016 * .5 / .074)^2 = 358.4
-    assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
+    assert any(line[:4] == ["offline/random", "359", "2", "154"] for line in lines)
     # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
     reported = effect_advice(rows, 120, 2, 0.074)
     assert "The study has 120 samples at 2 votes per pair." in reported
-    assert "about 529 samples of a typical judge, 9522 calls" in reported
+    assert "about 529 samples of a typical judge, 9\u202f522 calls" in reported
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:

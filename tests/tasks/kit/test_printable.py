@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.kit.printable import first_few, joined_few, wrapped
+from tasks.kit.printable import first_few, joined_few, several, wrapped
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,8 @@ def test_of_the_first_of_many_names_the_total_is_given() -> None:
 )
 def test_lines_are_broken_at_spaces_to_fit_eight_columns(text: str, lines: list[str]) -> None:
     assert wrapped(text, 8).split("\n") == lines
+
+
+def test_numbers_of_things_are_written_in_groups() -> None:
+    assert several(1, "id") == "1 id"
+    assert several(1200, "reply", "replies") == "1\N{NARROW NO-BREAK SPACE}200 replies"

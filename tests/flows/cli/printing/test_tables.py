@@ -1,11 +1,13 @@
 """Tables, and their rows as lines where the terminal is too narrow."""
 
 from io import StringIO
+from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
+from flows.cli.printing.tables import RowLines, as_queried, print_line, print_rows, table_or_lines
 
 COLUMNS = ("judge", "gate", "verdict", "value")
 ROWS = [
@@ -86,3 +88,15 @@ def test_a_line_is_broken_at_spaces_and_a_path_stays_whole() -> None:
         "  /of/a/team/with/long.duckdb",
         "  for all of it [a]",
     ]
+
+
+def test_counts_are_written_in_groups_and_numbers_of_a_query_are_not() -> None:
+    rows = pl.DataFrame({"n": [5400, 21], "sure": [True, False]})
+
+    def printed(cells: list[tuple[Any, ...]]) -> list[str]:
+        page = StringIO()
+        print_rows(Printer(file=page, width=80), rows.columns, cells)
+        return page.getvalue().splitlines()[1:]
+
+    assert printed(rows.rows()) == ["5\N{NARROW NO-BREAK SPACE}400   True", "   21  False"]
+    assert printed(as_queried(rows)) == ["5400   True", "  21  False"]
