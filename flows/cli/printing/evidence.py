@@ -111,7 +111,7 @@ def _without_votes(study: str, path: Path, filters: Mapping[str, str | None]) ->
     said = (
         f"No vote of {filters['judge'] or f'study {study}'} is saved, so there is nothing to show"
     )
-    if filters["judge"] and find_voted(Warehouse(path), study, None):
+    if find_voted(Warehouse(path), study, None):
         return f"{said}: `voirdire audit {quote(study)}` asks only for the votes that are missing."
     why = why_without_results(study, Warehouse(path))
     return f"{said}. {why[:1].upper()}{why[1:]}".rstrip()
