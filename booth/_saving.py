@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-import click
 import polars as pl
 
 from booth._voters import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
 from tasks.kit.code_digest import code_version, user_name
+from tasks.kit.command_line import say
 from tasks.kit.printable import several
 from warehouse.store import Saving, Warehouse, WarehouseError
 
@@ -97,7 +97,7 @@ def save_choices(
     except WarehouseError as error:
         with lock:
             seat.saving -= chosen.keys()
-        click.echo(
+        say(
             f"{several(len(chosen), 'vote')} of {seat.voter} could not be saved in the warehouse "
             f"yet; the booth's journal keeps them: {error}",
             err=True,

@@ -300,17 +300,19 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
     from flows.cli.printing.live import shown
 
     with shown(f"remeasure {study}"):
+        from flows.cli.printing.live import Printer
         from flows.cli.printing.ranking_table import show_ranked
-        from flows.cli.printing.terminal import say
+        from flows.cli.printing.tables import print_line
         from flows.results.remeasure import remeasure_study
         from flows.results.up_to_date import renew_report
+        from tasks.kit.command_line import say
         from warehouse.path_checks import default_path
         from warehouse.store import Warehouse
 
         done = remeasure_study(study, warehouse, **options)
         report = renew_report(study, Warehouse(warehouse or default_path()), partial(say, err=True))
     show_ranked(study, warehouse, done.study)
-    say(done.message)
+    print_line(Printer(), done.message)
     if report.is_file():
         say(f"Report: {report}")
 

@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from flows.cli.meanings import explained_sources
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import number
 from flows.studies import Study
@@ -39,7 +39,7 @@ from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
 from tasks.prompting.prompt import Prompt
 from tasks.prompts import prompt_of
-from tasks.reporting.wording import count
+from tasks.reporting.wording import count, thousands
 from warehouse.store import Warehouse
 
 ENOUGH = 30
@@ -159,7 +159,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, JudgeSpre
         at = "" if votes == own else f" at {count(votes, 'vote')}"
         what = EASY if easy else "earlier shifts" if asked else "shifts, other perturbations"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = JudgeSpread(rescaled, f"{shifts} {what}{at}", easy)
+        spreads[name] = JudgeSpread(rescaled, f"{thousands(shifts)} {what}{at}", easy)
     return spreads
 
 
@@ -213,7 +213,7 @@ def detectable_tables(rows: list[DetectableEffect], samples: int, votes: int) ->
                 cells.append(_three(smallest_effect(samples * votes // other, rescaled) or 1.0))
             body.append(cells)
         columns += [f"{other} votes" for other in others]
-        title = f"Smallest detectable shift{words} with {samples} samples (80 % power)"
+        title = f"Smallest detectable shift{words} with {count(samples, 'sample')} (80 % power)"
         yield plain_table(columns, body, title)
 
 
@@ -234,15 +234,16 @@ def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> obj
 def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect: float) -> str:
     """Explain the table of an effect, and say what detecting it as a dASR would take."""
     text = (
-        f"The study has {samples} samples at {count(votes, 'vote')} per {_asked_about(rows)}. "
-        f"Calls are those of one perturbation in {ARMS} arms; several perturbations share the "
-        "control arm."
+        f"The study has {count(samples, 'sample')} at {count(votes, 'vote')} per "
+        f"{_asked_about(rows)}. Calls are those of one perturbation in {ARMS} arms; several "
+        "perturbations share the control arm."
     )
     if any(row.unit == "score" for row in rows):
         needed = samples_needed_dasr(effect) or 0
         text += (
-            f" To detect a dASR of that size at {ASR_VOTES} votes per pair takes about {needed} "
-            f"samples of a typical judge, {needed * ASR_VOTES * ARMS} calls."
+            f" To detect a dASR of that size at {ASR_VOTES} votes per pair takes about "
+            f"{count(needed, 'sample')} of a typical judge, "
+            f"{count(needed * ASR_VOTES * ARMS, 'call')}."
         )
     return text
 
@@ -291,19 +292,17 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     if reach <= most_invalid:
         return ""
     # Questions with as unequal numbers of pairs count as fewer questions.
-    equal = bisect_left(range(MOST_QUESTIONS), 1, lo=2, key=partial(_passes, most_invalid))
+    equal = bisect_left(
+        range(MOST_QUESTIONS), 1, lo=2, key=lambda n: _most_unreadable(np.ones(n)) <= most_invalid
+    )
     effective = sizes.sum() ** 2 / (sizes**2).sum()
     needed = math.ceil(equal * sizes.size / effective)
     return (
         "The gate validity is inconclusive if every reply is valid: the interval of the share of "
         f"invalid replies, which then counts {count(sizes.size, 'question')}, reaches to "
         f"{number(reach, 3)}; the limit is {number(most_invalid)}. "
-        f"To pass takes {needed} questions."
+        f"To pass takes {count(needed, 'question')}."
     )
-
-
-def _passes(most_invalid: float, questions: int) -> bool:
-    return _most_unreadable(np.ones(questions)) <= most_invalid
 
 
 def _most_unreadable(sizes: NDArray[np.float64]) -> float:
@@ -358,7 +357,7 @@ def advice(
         text += f" {named}: the smallest shift with as many calls at that many votes per pair."
     if any(row.unit == "sd" for row in rows):
         text += " sd: standard deviations of the judge's grades in control."
-    text += _easy(rows)
+    text += explained_sources(row.spread.source for row in rows) + _easy(rows)
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
     if cells > 1:
         text += (
@@ -389,8 +388,9 @@ def _needed(rows: list[DetectableEffect]) -> str:
     """Say how many samples the judges need: one number only if it is that of all of them."""
     least, most = (pick(rows, key=lambda row: row.needed) for pick in (min, max))
     if least.needed == most.needed:
-        return f"about {most.needed} samples"
-    return f"from about {least.needed} samples ({least.judge}) to {most.needed} ({most.judge})"
+        return f"about {count(most.needed, 'sample')}"
+    few, many = count(least.needed, "sample"), thousands(most.needed)
+    return f"from about {few} ({least.judge}) to {many} ({most.judge})"
 
 
 def _typical(
@@ -418,9 +418,9 @@ def _typical(
     if questions and questions < samples:
         judges = "every judge" if len(guessed) == len(rows) else ", ".join(r.judge for r in guessed)
         text += (
-            f" The {samples} samples come from {questions} questions. The figures for {judges} "
-            "assume that samples of the same question are independent; once there are votes, "
-            "their correlation is taken into account."
+            f" The {count(samples, 'sample')} come from {count(questions, 'question')}. The "
+            f"figures for {judges} assume that samples of the same question are independent; once "
+            "there are votes, their correlation is taken into account."
         )
     yield text
 

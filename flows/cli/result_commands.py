@@ -59,7 +59,7 @@ from tasks.kit.command_line import port_option, warehouse_option
 @click.option(
     "--changed",
     is_flag=True,
-    help="Show verdicts that differ from the baseline wave, with both replies.",
+    help="Show votes that differ from those of the baseline wave, with both replies.",
 )
 @click.option("--all", is_flag=True, help="Show all pairs, also those with the same verdict.")
 @click.option(

@@ -7,6 +7,7 @@ import click
 
 from schemas.frame import Result
 from schemas.runs import Runs
+from tasks.kit.printable import thousands
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
@@ -67,7 +68,7 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
         rows = store.copy(_copies(study), draft, form, study)
         draft.replace(folder.absolute())
     for name, number in rows.items():
-        click.echo(f"{number:>10} rows  {folder / f'{name}.{form}'}")
+        click.echo(f"{thousands(number):>10} rows  {folder / f'{name}.{form}'}")
 
 
 def _copies(study: str | None) -> list[Copy]:

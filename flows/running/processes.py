@@ -14,9 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import click
-
-from tasks.kit.command_line import errors_in_a_line
+from tasks.kit.command_line import errors_in_a_line, say
 from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import message
 from tasks.progress import step
@@ -117,7 +115,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
         except KeyboardInterrupt as stop:
-            click.echo(
+            say(
                 "voirdire: stopped. All saved votes are kept. Run the command again to continue.",
                 err=True,
             )
@@ -145,7 +143,7 @@ def warn_of_ignored_files(error: str = "", *, brief: bool = False) -> None:
         named = message(", ".join(files))
         problems = [f"ignored files that cannot be used: {named}. `voirdire list` says why"]
     for problem in problems:
-        click.echo(f"voirdire: {problem}", err=True)
+        say(f"voirdire: {problem}", err=True)
 
 
 def ignored_files(error: str = "") -> list[tuple[Path, str]]:

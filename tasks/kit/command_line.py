@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
 
 from tasks.kit.exit_codes import ExitCode
-from tasks.kit.printable import is_unseen, message
+from tasks.kit.printable import is_unseen, message, printable, wrapped
 
 DEBUG_VARIABLE = "VOIRDIRE_DEBUG"
 """with the value `1`, an error prints its traceback"""
@@ -28,6 +28,9 @@ MOST_VALUES = 20
 
 NAMED_COMMAND = re.compile(r"`voirdire (\w+)[^`]*")
 """A command of voirdire in backticks, without the last of them."""
+
+USUAL_WIDTH = 80
+"""Columns of a terminal that does not say how many it has."""
 
 QUERY = "query"
 """The argument without a maximum length, which may have several lines."""
@@ -145,6 +148,30 @@ def with_warehouse(text: str) -> str:
     return NAMED_COMMAND.sub(completed, text)
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a message, which may contain untrusted text: control characters are replaced.
+
+    The commands that it names get the ``--warehouse`` of the command that runs. On a terminal, its
+    lines are broken at spaces; elsewhere they stay whole, for programs that search them.
+    """
+    said = printable(with_warehouse(text))
+    width = terminal_width(sys.stderr if err else sys.stdout)
+    click.echo(said if width is None else wrapped(said, width), err=err)
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Return how many columns a terminal has, or the variable COLUMNS says; null for a file."""
+    if not stream.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
+    except OSError:
+        return USUAL_WIDTH
+
+
 def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]:
     """Return the option ``--port``."""
     kind = click.IntRange(least, 65535)
@@ -246,7 +273,7 @@ def errors_in_a_line() -> Iterator[None]:
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        click.echo(f"voirdire: {message(with_warehouse(_text(error)))}", err=True)
+        say(f"voirdire: {message(_text(error))}", err=True)
         sys.exit(getattr(error, "exit_code", ExitCode.WRONG_USE))
 
 

@@ -123,11 +123,32 @@ def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
     assert first.startswith("This runs study quick, as no study is named, and saves it")
     assert "Which judge to use" in rest[:2]
     assert not [line for line in shown if "audit tiny" in line or "ballots (" in line]
-    report, warehouse, following, end = shown[-4:]
-    assert (report, warehouse) == ("report:    w-reports/tiny.html", "warehouse: w.duckdb")
-    command = r"next:      voirdire show tiny( --judge \S+ --perturbation \w+)?"
-    assert re.fullmatch(command, following)
+    report = shown.index("report:    w-reports/tiny.html")
+    warehouse, *following, end = shown[report + 1 :]
+    assert warehouse == "warehouse: w.duckdb"
+    # A shell reads both lines as one command.
+    assert max(map(len, following)) <= 60
+    command = r"next: +voirdire show tiny( --judge \S+ --perturbation \w+)?"
+    assert re.fullmatch(command, " ".join("\n".join(following).replace("\\\n", "").split()))
     assert not end
+
+
+def test_messages_are_broken_at_spaces_on_a_terminal_only(
+    on_a_terminal: Callable[..., str], folder: Path, voirdire_in: Callable[..., Any]
+) -> None:
+    words = ("show", "mine", "--disagree")
+    whole = (
+        "No label of study mine that differs from people's is saved. `voirdire calibrate mine` "
+        "compares labels, where people voted or gave labels."
+    )
+    assert on_a_terminal(*words, COLUMNS="50").split("\r\n") == [
+        "No label of study mine that differs from people's",
+        "is saved. `voirdire calibrate mine` compares",
+        "labels, where people voted or gave labels.",
+        "",
+    ]
+    places = {**os.environ, "VOIRDIRE_WAREHOUSE": str(folder / "w.duckdb"), "COLUMNS": "50"}
+    assert voirdire_in(folder, places)(*words).stdout == f"{whole}\n"
 
 
 def test_a_measurement_says_its_steps(on_a_terminal: Callable[..., str]) -> None:

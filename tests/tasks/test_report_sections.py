@@ -258,9 +258,7 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
     assert title in page
     reported = parts.Page(page).text
     assert "suspect" in reported
-    assert (
-        f"voirdire show {parts.FACTS.study} --changed prints the verdicts that changed" in reported
-    )
+    assert f"voirdire show {parts.FACTS.study} --changed prints the votes that changed" in reported
     assert "--changed" not in source
     assert f"inconclusive [{MINUS}.01, .02]" in reported  # its gate, of the last wave alone
 

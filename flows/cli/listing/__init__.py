@@ -11,13 +11,13 @@ from flows.cli.listing.documented import documented, without_markup, wrapped
 from flows.cli.meanings import HEADINGS, TABLE_WORDS
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
-from flows.cli.printing.terminal import say
 from flows.studies import STUDIES, Study
 from schemas.conclusions import RECOMMENDATIONS
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.explanations import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
+from tasks.kit.command_line import say
 from tasks.kit.defaults import DEFAULTS, CalibrationThresholds, Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS

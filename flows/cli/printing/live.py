@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-import click
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
 from rich.live import Live
@@ -16,8 +15,8 @@ from rich.segment import ControlType, Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import message
+from tasks.kit.command_line import say, with_warehouse
+from tasks.kit.printable import message, wrapped
 from tasks.progress import Status, duration, followed
 from tasks.progress.lines import Lines
 
@@ -75,7 +74,8 @@ class LiveView:
 
     def tell(self, text: str) -> None:
         """Print a line above the view."""
-        self._console.print(message(with_warehouse(text)), markup=False, highlight=False)
+        said = wrapped(message(with_warehouse(text)), self._console.width)
+        self._console.print(said, markup=False, highlight=False, soft_wrap=True)
 
     def frame(self) -> SegmentLines:
         """Return what is drawn now."""
@@ -172,7 +172,7 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
 
 
 def _write(text: str) -> None:
-    click.echo(message(with_warehouse(text)), err=True)
+    say(message(text), err=True)
 
 
 def _line(text: str) -> Text:

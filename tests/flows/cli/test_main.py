@@ -20,6 +20,7 @@ from flows.running.counts import RunCounts
 from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
+from tasks.kit.printable import thousands
 from tasks.readers.questions import load_own
 from warehouse.store import Warehouse
 
@@ -334,7 +335,7 @@ def test_plan_tells_what_an_effect_takes() -> None:
     planned = CliRunner().invoke(main, [*words, ".05"], env={"COLUMNS": "100"})
     assert planned.exit_code == 0, planned.output
     # 478 of a typical judge at two votes, see tests/flows/test_sight.py; three arms of two votes
-    assert re.search(r"offline/random +478 +2868 ", planned.stdout)
+    assert re.search(r"offline/random +478 +2\s868 ", planned.stdout)
     for effect, why in (
         ("0", "must be between"),
         ("nan", "not a finite number"),
@@ -351,7 +352,7 @@ def test_plan_counts_before_anything_is_spent() -> None:
     planned = CliRunner().invoke(main, words, env={"COLUMNS": "120"})
     assert planned.exit_code == 0, planned.output
     # 60 questions: control, and an experimental and a sham arm of 4 perturbations; 4 votes
-    assert str(60 * 9 * 4) in planned.stdout
+    assert thousands(60 * 9 * 4) in planned.stdout
     # z sigma / sqrt(60) with sigma of 4 votes, see _design: 2.8016 * .2819 / 7.746
     assert " .102" in planned.stdout
     assert "unknown" not in planned.stdout
