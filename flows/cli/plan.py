@@ -52,6 +52,7 @@ from tasks.engine.queue import (
     most_tokens,
 )
 from tasks.gates.recommendations import of_wave
+from tasks.gates.summaries import CHANCE
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
 from tasks.kit.command_line import given_options
@@ -59,7 +60,7 @@ from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import CHANCE, open_notes, open_questions
+from tasks.reporting.advice import open_notes, open_questions
 from tasks.validation.unknown_names import unknown
 from warehouse.path_checks import default_path, studies_in
 from warehouse.store import Saving, Warehouse

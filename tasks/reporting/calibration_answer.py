@@ -16,10 +16,11 @@ from tasks.agreement.pass_words import VERDICTS as PASS_PAIRS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
+from tasks.gates.summaries import REASONS_SHOWN
 from tasks.kit.defaults import calibration_limits
 from tasks.kit.printable import first_few
 from tasks.readers.expressions import with_point
-from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
+from tasks.reporting.advice import MARKS, ORDER, Advice
 from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES, labelled
 from tasks.reporting.wording import (
     clean,
