@@ -13,10 +13,9 @@ from tasks.kit.printable import same_command
 from tasks.progress import usd
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 
-SPENT = """
-    select if(bool_and(cost_usd is not null), sum(cost_usd), null) from mart.cost
-    where study = ? and not human
-"""
+TOTAL_USD = "if(bool_and(cost_usd is not null), sum(cost_usd), null)"
+"""Sum over rows of ``mart.cost``; null where the price of one is not known."""
+SPENT = f"select {TOTAL_USD} from mart.cost where study = ? and not human"  # noqa: S608
 """What a study has cost so far, in US dollars; null where the price of a judge is not known."""
 
 
