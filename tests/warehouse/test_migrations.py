@@ -112,10 +112,12 @@ def test_every_mart_and_frame_reads_what_an_earlier_version_saved(
     later = {
         Drifts: {"wave_number", "base_questions"},
         Findings: {"effect_logits", "by_logits", "spread_p", "category_shift", "most_lost"},
-        Gates: {"finding", "measure", "changed", "too_few", "more_questions", "consequence"},
+        Gates: {"finding", "measure", "changed", "too_few", "more_questions", "consequence"}
+        | {"drift_mode", "drift_perturbation"},
         Rankings: {"quantity"},
         Ratings: {"turn", "anchor_length", "label_chance"},
-        Recommendations: {"drift", "more_decide", "stays_open", "too_few", "unanswered"},
+        Recommendations: {"drift", "more_decide", "stays_open", "too_few", "unanswered"}
+        | {"summary", "list_order"},
         VoteLog: {"turn"},
     }
     for frame, columns in later.items():

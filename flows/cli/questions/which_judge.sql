@@ -3,7 +3,7 @@
 select
     study, judge, recommendation,
     -- Results of an earlier version have no summary.
-    coalesce(summary, reasons, undecided) as reasons,
+    coalesce(summary, nullif(concat_ws('; ', reasons, undecided), '')) as reasons,
     more_questions, more_decide, simulated, prompt, wave,
 from mart.recommendations
 where $study in (study, 'all studies')

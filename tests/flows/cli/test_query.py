@@ -495,7 +495,12 @@ def test_results_of_an_earlier_version_have_their_reasons_without_a_summary(tmp_
     path = tmp_path / "w.duckdb"
     row = {"dataset": "demo", "prompt": "plain", "wave": "", "mode": "any", "inconclusive": 1}
     row |= {"passed": 1, "recommendation": "do not use", "reasons": REASONS}
-    rows = [row | {"judge": "ada", "failed": 2}, row | {"judge": "bo", "failed": 1}]
+    unknown = {"recommendation": "not enough data", "undecided": "validity is inconclusive"}
+    rows = [
+        row | {"judge": "ada", "failed": 2, "undecided": None},
+        row | {"judge": "bo", "failed": 1} | unknown,
+        row | {"judge": "cy", "failed": 0, "recommendation": "use", "reasons": None},
+    ]
     frame = Recommendations.draft(pl.DataFrame(rows))
     warehouse = Warehouse(path)
     now = datetime.now(UTC)
@@ -505,12 +510,15 @@ def test_results_of_an_earlier_version_have_their_reasons_without_a_summary(tmp_
     words = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
     answers = json.loads(CliRunner().invoke(main, words).stdout)
     assert [(each["judge"], each["reasons"]) for each in answers] == [
-        ("bo", REASONS),
+        ("cy", None),
+        ("bo", f"{REASONS}; validity is inconclusive"),
         ("ada", REASONS),
     ]
+    most_serious = f"refers one slot; biased by boast; biased by calm; {MORE}"
     assert [(line.judge, line.why) for line in advice(frame)] == [
-        (name, f"Prefers one slot; biased by boast; biased by calm; {MORE}")
-        for name in ("bo", "ada")
+        ("cy", "Passes 1 of 2 gates"),
+        ("bo", f"Validity is inconclusive. P{most_serious}"),
+        ("ada", f"P{most_serious}"),
     ]
 
 
