@@ -253,7 +253,7 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     assert dict(reported) == {
         "discernment": "share detected of the kind detected best",
         "position": "gap",
-        "bias factual_error": "DP",
+        "bias factual_error": "share detected",
         "bias gender_bias": "shift",
         **{f"bias {name}": "shift" for name in PROMOTE},
     }
