@@ -2,7 +2,6 @@
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,6 +35,7 @@ from tasks.kit.command_line import (
     Commands,
     Finite,
     port_option,
+    print_notice,
     warehouse_option,
 )
 from tasks.kit.user_folder import require_home
@@ -310,7 +310,7 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from warehouse.store import Warehouse
 
         done = remeasure_study(study, warehouse, **options)
-        report = renew_report(study, Warehouse(warehouse or default_path()), partial(say, err=True))
+        report = renew_report(study, Warehouse(warehouse or default_path()), print_notice)
     show_ranked(study, warehouse, done.study)
     print_line(Printer(), done.message)
     if report.is_file():

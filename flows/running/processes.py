@@ -14,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tasks.kit.command_line import errors_in_a_line, say
+from tasks.kit.command_line import errors_in_a_line, print_notice, say
 from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import message
 from tasks.progress import step
@@ -143,7 +143,7 @@ def warn_of_ignored_files(error: str = "", *, brief: bool = False) -> None:
         named = message(", ".join(files))
         problems = [f"ignored files that cannot be used: {named}. `voirdire list` says why"]
     for problem in problems:
-        say(f"voirdire: {problem}", err=True)
+        print_notice(problem)
 
 
 def ignored_files(error: str = "") -> list[tuple[Path, str]]:
