@@ -196,8 +196,8 @@ def test_a_server_that_is_not_there_is_reported_at_once_and_left_alone_soon(
     done = voirdire(*SMALL, COLUMNS="300")
     assert done.returncode == 3
     lost = "no connection to 127.0.0.1:9 (api_base http://127.0.0.1:9/v1): connection refused"
-    lines = [line for line in done.stderr.splitlines() if line.startswith("emu: ")]
-    assert [line.split("; ")[0] for line in lines] == [f"emu: {lost}"] * 2
+    lines = [line for line in done.stderr.splitlines() if line.startswith("voirdire: emu: ")]
+    assert [line.split("; ")[0] for line in lines] == [f"voirdire: emu: {lost}"] * 2
     (why,) = warehouse.query("select error from runs")["error"]
     assert f"{BALLOTS} x not asked: emu never answered" in why
     assert lost in why
