@@ -281,6 +281,9 @@ def errors_in_a_line() -> Iterator[None]:
         # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            # DuckDB reports an interrupt in a query as an error of its own.
+            raise error.__cause__ from None
         if os.environ.get(DEBUG_VARIABLE):
             raise
         print_notice(_text(error))
