@@ -278,3 +278,14 @@ def test_of_very_many_numbers_those_of_whole_cells_stand_in_the_page(
     assert ".81" in text
     assert ".56" not in text
     assert "voirdire sql --format csv 'from mart.numbers where study = '\"'\"'ann'\"'\"''" in text
+
+
+def test_a_percentage_and_the_time_of_the_run_stay_in_one_line(parts: Any) -> None:
+    page = parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    told = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    # From the text of a template, and from the glossary.
+    for words in ("Brackets contain 95\N{NO-BREAK SPACE}% intervals", "the 95\N{NO-BREAK SPACE}% "):
+        assert words in told
+    assert not re.search(r"\d %", told)
+    assert f"run of <time>{parts.FACTS.when}</time>" in page
+    assert "time { white-space: nowrap; }" in page
