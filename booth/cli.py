@@ -15,6 +15,7 @@ from tasks.kit.command_line import (
     UsablePath,
     errors_in_a_line,
     port_option,
+    say,
     warehouse_option,
 )
 from tasks.kit.exit_codes import ExitCode
@@ -138,7 +139,7 @@ def booth(
                 if out
                 else import_votes(opened, seats[0], filled)  # type: ignore[arg-type]
             )
-            click.echo(message)
+            say(message)
             return
         if not opened.seats:
             raise ValueError(
@@ -148,8 +149,8 @@ def booth(
             _serve(opened, host, port, url)
         saved = opened.close()
         for seat in opened.seats.values():
-            click.echo(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
-        click.echo(
+            say(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
+        say(
             f"All votes are saved in the warehouse. `voirdire remeasure {study}` adds them to the "
             "results."
             if saved
@@ -180,16 +181,14 @@ def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
         width = max(len(voter) for voter in opened.seats)
         for seat in opened.seats.values():
             done = f"{seat.answered} of {len(seat.order)}"
-            click.echo(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
+            say(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
         if not base.startswith("https://") and host not in LOOPBACK:
-            click.echo(
+            say(
                 "The links use http, which is not encrypted. On a network that you do not "
                 "trust, run an "
                 "https proxy in front."
             )
-        click.echo(
-            "Each link works in one browser only. Ctrl-C ends the booth and keeps all votes."
-        )
+        say("Each link works in one browser only. Ctrl-C ends the booth and keeps all votes.")
 
     saving = threading.Thread(target=opened.keep_saving, daemon=True)
     saving.start()

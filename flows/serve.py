@@ -5,8 +5,6 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-import click
-
 from flows.publishing.served_files import reports_of
 from flows.running.processes import exit_now, run_in_thread, sigterm_interrupts
 from flows.serving.access import Access, own_server, stored, stored_auth
@@ -19,7 +17,7 @@ from flows.serving.server import (
 )
 from flows.studies import STUDIES
 from tasks.kit import user_folder
-from tasks.kit.printable import printable
+from tasks.kit.command_line import say
 from warehouse.path_checks import VARIABLE, default_path
 
 PORT = 4200
@@ -116,7 +114,7 @@ def _pages(access: Access) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(printable(text), err=True)
+    say(text, err=True)
 
 
 def _say_of_server(line: str) -> None:

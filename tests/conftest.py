@@ -646,7 +646,7 @@ def _factory(
             full.append(complete({**name, **defaults, **row}))
         if not full:
             return model.empty()
-        return model.of(pl.DataFrame(full, infer_schema_length=None))
+        return model.draft(pl.DataFrame(full, infer_schema_length=None))
 
     return make
 

@@ -10,7 +10,11 @@ from types import ModuleType
 import pytest
 
 from flows.cli.questions import questions
+from tasks.kit.defaults import CALIBRATION, DEFAULTS, DETECTS_AT
 from tasks.perturbations import Item, Perturbation
+from tasks.readers import label_table
+from tasks.readers import questions as own_questions
+from tasks.readers.samples import PEOPLE, SHARES
 from tasks.readers.votes import COLUMNS, OPTIONAL
 
 REPO = Path(__file__).parents[1]
@@ -148,9 +152,31 @@ def test_the_perturbation_of_the_readme_works() -> None:
         assert sham(item, text, 0) not in (None, item.answer, text)
 
 
-def test_every_column_of_a_file_of_votes_is_described() -> None:
-    text = _read("docs/reference/file-formats.md")
-    assert [name for name in (*COLUMNS, *OPTIONAL) if f"`{name}`" not in text] == []
+def test_every_column_of_files_that_users_write_is_described() -> None:
+    page = _read("docs/reference/file-formats.md")
+    for title, known in (
+        ("questions", (*own_questions.REQUIRED, *own_questions.OPTIONAL, *PEOPLE, *SHARES)),
+        ("votes", (*COLUMNS, *OPTIONAL)),
+        ("labels", (*label_table.IDS, label_table.CHANCE)),
+    ):
+        section = page.partition(f"## Files of {title}\n")[2].partition("\n## ")[0]
+        assert [name for name in known if f"`{name}`" not in section] == []
+
+
+def test_limits_that_the_docs_name_are_the_defaults() -> None:
+    defaults = {**CALIBRATION.model_dump(), **DEFAULTS.model_dump(), "detects_at": DETECTS_AT}
+    number = r"(\.?\d+(?:\.\d+)?)( %)?"
+    named = re.compile(rf"(?<![\w.]){number}[^.|()\n]{{0,80}}\(`(\w+)`|`(\w+)`,? \(?{number}")
+    seen, wrong = set(), []
+    for page in PAGES:
+        for before, percent, name, other, after, per_cent in named.findall(page.read_text("utf-8")):
+            if (limit := name or other) in defaults:
+                value = float(before or after) / (100 if percent or per_cent else 1)
+                seen.add(limit)
+                if value != defaults[limit]:
+                    wrong.append((page.name, limit, value))
+    assert wrong == []
+    assert seen >= {"detects_at", "least_reliability", "least_winning_rate", "most_unanimous"}
 
 
 def test_every_environment_variable_is_described() -> None:

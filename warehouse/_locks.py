@@ -2,7 +2,9 @@
 
 import random
 import re
+import shutil
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -179,5 +181,10 @@ class LockRetry:
 
 
 def _print(text: str) -> None:
-    sys.stderr.write(f"voirdire: {text}\n")
+    line = f"voirdire: {text}"
+    if sys.stderr.isatty():
+        # As other messages: broken at spaces, paths whole.
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

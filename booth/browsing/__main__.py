@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tasks.evidence.browse_address import HOST, address_of
-from tasks.kit.command_line import errors_in_a_line, warehouse_option
+from tasks.kit.command_line import errors_in_a_line, say, warehouse_option
 from warehouse.path_checks import existing_path
 
 PATIENCE_SECONDS = 30.0
@@ -33,7 +33,7 @@ def browse(view: str, port: int, warehouse: Path | None) -> None:
     def announce() -> None:
         query = f"{'&' if '?' in view else '?'}token={token}"
         click.echo(address_of(f"{view}{query}", port))
-        click.echo(
+        say(
             "The link works on this machine while this command runs; Ctrl-C ends it. Runs may "
             "write meanwhile."
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.cli.printing.calibration_tables import as_objects, as_rows, show_table
 from flows.cli.printing.live import View
-from flows.cli.printing.terminal import echo_data, echo_json, say
+from flows.cli.printing.terminal import echo_data, echo_json
 from flows.labels.sources import changed_prompts, label_source, newer_votes, sources_of
 from flows.results.calibration import (
     Calibrated,
@@ -16,7 +16,7 @@ from flows.results.calibration import (
     require_free,
 )
 from flows.studies.calibration import Calibration, make_calibration
-from tasks.kit.command_line import given_options
+from tasks.kit.command_line import given_options, say
 from tasks.logs.log_description import recognised_lines
 from tasks.logs.log_reader import read_log
 from tasks.progress import current_status, step

@@ -20,7 +20,7 @@ from flows.cli.printing.measure_tables import (
 )
 from flows.cli.printing.ranking_table import BIAS, show_categories
 from flows.cli.printing.tables import print_line
-from flows.cli.printing.terminal import echo_data, echo_json, say
+from flows.cli.printing.terminal import echo_data, echo_json
 from flows.labels.sources import Sources, sources_as_declared
 from flows.publishing.csv_escaping import csv_text
 from flows.results.calibration import Calibrated, NotComparableError, calibrate_sources
@@ -28,11 +28,12 @@ from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_in_log
 from flows.running.run_row import CODE_VERSION
 from flows.studies.calibration import Calibration, make_calibration
+from schemas.keys import ShareInterval
 from schemas.results import Estimates
 from tasks.agreement.label_kinds import Declared
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
-from tasks.inference.intervals import share_interval
-from tasks.kit.defaults import DEFAULTS
+from tasks.kit.command_line import print_notice, say
+from tasks.kit.defaults import DEFAULTS, share_interval
 from tasks.kit.printable import several
 from tasks.logs.declared_ratings import with_declared
 from tasks.logs.labels import labels_of_log
@@ -100,7 +101,7 @@ def show_measures(
     only: Sequence[str],
     warehouse: Path | None = None,
     *,
-    interval: str = "wilson",
+    interval: ShareInterval = "wilson",
     people: str | None = None,
     mapping: Mapping[str, str] | None = None,
     slices: Sequence[str] = (),
@@ -195,7 +196,7 @@ def show_measures(
         if present.isdisjoint(_rows_of([name])):
             statistic = name if name in STATISTICS else makers[name]
             why = missing_of(log, statistic) if log.titles else missing(log.votes, statistic)
-            say(f"{name}: no rows, because {why}.", err=True)
+            print_notice(f"{name}: no rows, because {why}.")
 
 
 def _show_all(

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -29,8 +28,8 @@ from flows.cli.power_analysis import (
     validity_line,
 )
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import plain_table, print_line
-from flows.cli.printing.terminal import echo_data, echo_json, number, say
+from flows.cli.printing.tables import plain_table, print_line, print_rows
+from flows.cli.printing.terminal import echo_data, echo_json, number
 from flows.publishing.pages import require_data, run_of_results, saved_study, study_of
 from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
@@ -55,12 +54,13 @@ from tasks.gates.recommendations import of_wave
 from tasks.gates.summaries import CHANCE
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
-from tasks.kit.command_line import given_options
+from tasks.kit.command_line import given_options, print_notice
 from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import open_notes, open_questions
+from tasks.reporting.advice import SHAM_MOVES, open_notes, open_questions
+from tasks.reporting.wording import count, thousands
 from tasks.validation.unknown_names import unknown
 from warehouse.path_checks import default_path, studies_in
 from warehouse.store import Saving, Warehouse
@@ -119,10 +119,9 @@ def study_to_plan(study: str | None, changes: dict[str, Any], warehouse: Path | 
                 raise unknown("study", name, known, step=step)
             study = name
         elif is_known:
-            say(
+            print_notice(
                 f"This is the plan of study {DEFAULT_STUDY} with these options, as `voirdire audit`"
-                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}.",
-                err=True,
+                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}."
             )
     study = study or DEFAULT_STUDY
     saved = saved_study(study, place)
@@ -142,15 +141,16 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         )
     study = study.at(datetime.now(UTC))
     console = Printer()
-    pairs, perturbed = _prepare(study, partial(print_line, console), warehouse)
+    notes: list[str] = []
+    pairs, perturbed = _prepare(study, notes.append, warehouse)
     costs = _estimate(study, pairs, warehouse)
-    for line in _open_questions(study, warehouse, costs):
-        print_line(console, line)
+    if notes := [*notes, *_open_questions(study, warehouse, costs)]:
+        print_line(console, "\n".join([*notes, ""]))
     if any(cost.calls for cost in costs):
         _show_costs(console, costs, study)
     else:
-        cast = sum(cost.cast for cost in costs)
-        print_line(console, f"All {cast} ballots of this plan have votes: an audit asks nothing.")
+        cast = count(sum(cost.cast for cost in costs), "ballot")
+        print_line(console, f"All {cast} of this plan have votes: an audit asks nothing.")
     if unavailable := not_ready(study):
         left = f"it cannot ask {not_ready_line(unavailable)}."
         print_line(console, f"`voirdire audit` would leave gaps: {left}")
@@ -158,7 +158,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
         print_line(console, budget_line(study.budget_usd, *sums))
     table, by_perturbation = sample_table(pairs, perturbed, study)
-    console.print(table)
+    console.print("", table, sep="\n")
     if left_out := left_out_line(by_perturbation, perturbed):
         print_line(console, left_out)
     # Perturbations without samples must not set the number of samples of the others.
@@ -169,10 +169,11 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     questions, df = questions_of(pairs), freedom_of(pairs)
     if seen and not too_few(questions, df):
         for shown in detectable_tables(seen, samples, study.votes_per_pair):
-            console.print(shown)
+            console.print("", shown, sep="\n")
     if seen and effect:
-        console.print(effect_table(seen, study.votes_per_pair, effect))
+        console.print("", effect_table(seen, study.votes_per_pair, effect), sep="\n")
         print_line(console, effect_advice(seen, samples, study.votes_per_pair, effect))
+    print_line(console, "")
     for line in advice(seen, samples, study, questions, df):
         print_line(console, line)
     if line := validity_line(pairs, study.thresholds.most_invalid):
@@ -191,7 +192,7 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     if lines := open_questions(found):
         yield f"Further questions that would decide the open gates of study {study.name}, {CHANCE}:"
         yield from lines
-        if any("the sham itself moves this judge" in line for line in lines):
+        if any(SHAM_MOVES in line for line in lines):
             other = "first" if study.sham == "second" else "second"
             yield (
                 "Where the sham itself moves a judge, more questions do not decide, but another "
@@ -207,8 +208,8 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
         planned_for = study.model_dump(include={"judges", "prompts", "budget_usd"})
         same = asked.model_copy(update=planned_for) == study
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
-        few = study.thresholds.fewest_questions if found["too_few"].any() else None
-        yield from open_notes(few, study.name, unanswered, labelled="agreement" in found["gate"])
+        fewest = study.thresholds.fewest_questions
+        yield from open_notes(found, study.name, fewest, unanswered)
 
 
 def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) -> None:
@@ -240,8 +241,7 @@ def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) 
         echo_json(found)
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
-    console = Printer()
-    console.print(plain_table(("instances", "chance to pass"), rows))
+    Printer().print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
         f"the same one of {len(like.frequencies)} labels with probability "
@@ -281,7 +281,7 @@ def confirm_spending(
     if total <= ASK_ABOVE_USD and not unknown:
         return True
     about = sum(cost.usd or 0.0 for cost in due)
-    text = f"{sum(cost.calls for cost in due)} calls, estimated at {about:.2f} USD"
+    text = f"{count(sum(cost.calls for cost in due), 'call')}, estimated at {about:.2f} USD"
     if all(cost.from_history for cost in due):
         text += " from earlier votes"
     else:
@@ -428,16 +428,16 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
     rows.append(("all", *sums, *totals))
     columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
-    console.print(plain_table(columns, rows, "Calls and cost"))
+    print_rows(console, columns, rows, "Calls and cost")
     notes = (
         f"{explained(('cast', 'calls', 'at most'), 'plan')} Assumed: prompts and replies as in the "
         f"judge's earlier votes if there are {ENOUGH_REPLIES}, else {CHARACTERS_PER_TOKEN} "
         f"characters per token and {REPLY_TOKENS} tokens per reply ({THINKING_TOKENS} of judges "
-        f"that reason or may use more than {SHORT_TOKENS})."
+        f"that reason or may use more than {thousands(SHORT_TOKENS)})."
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."
-    console.print(notes, style="dim")
+    print_line(console, notes, style="dim")
 
 
 def _usd(costs: list[float | None]) -> str:

@@ -3,7 +3,6 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,18 +12,20 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from flows.cli.meanings import explained_sources
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import number
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
-from tasks.inference.intervals import LEVEL, proportions, table_moments
+from tasks.inference.intervals import proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
     FLIPS,
     ICC,
+    pooled_spread,
     rescaled_sigma,
     samples_needed,
     samples_needed_dasr,
@@ -33,13 +34,12 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
 from tasks.prompting.prompt import Prompt
 from tasks.prompts import prompt_of
-from tasks.reporting.wording import count
+from tasks.reporting.wording import count, thousands
 from warehouse.store import Warehouse
 
 ENOUGH = 30
@@ -59,34 +59,25 @@ TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "pas
 UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share of labels)"}
 """Unit of an endpoint -> how titles name it."""
 
-EARLIER = f"""
-    with measured as (
-        select e.judge, e.prompt, e.votes_per_pair, f.unit, e.n, e.df, f.by_logits,
-            e.perturbation in $perturbations as asked,
-            coalesce(e.standard_error, (e.high - e.low) / 2 / $z) as error
-        from findings as f join estimates as e
-            using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
-        where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
-            and error > 0
-        qualify row_number() over (
-            partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
-            order by e.n desc, e.study, e.wave
-        ) = 1
-    )
-    select judge, prompt, votes_per_pair, unit,
-        sqrt(sum(error ** 2 * n * df) / sum(df)) as sigma,
-        sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy, asked
-    from (from measured where asked union all select * replace (false as asked) from measured)
-    group by all having sum(df) >= {ENOUGH} order by all
-"""  # noqa: S608 - a constant of this file
-"""The primary endpoint of each judge: the variance of its mean times the number of samples. A row
-with ``asked`` is about the perturbations of the study alone, the other about all of them.
+EARLIER = """
+    select e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation, e.n, e.df, e.low, e.high,
+        e.standard_error, f.by_logits
+    from findings as f join estimates as e
+        using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
+    where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
+        and coalesce(e.standard_error, e.high - e.low) > 0
+    qualify row_number() over (
+        partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
+        order by e.n desc, e.study, e.wave
+    ) = 1
+"""
+"""The primary endpoints of each judge.
 
 Studies and waves of a dataset share samples, and often votes: of each perturbation, only the result
 with most samples counts. Flaws shift a judge's score by more on some questions than on others, so
-they count only in a study that has nothing else. Shifts that are all equal have no standard error,
-but an interval: what the questions that were not asked may do.
+they count only in a study that has nothing else.
 """
+DESIGN = ("judge", "prompt", "votes_per_pair", "unit")
 
 
 class JudgeSpread(NamedTuple):
@@ -146,20 +137,24 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, JudgeSpre
     spreads: dict[str, JudgeSpread] = {}
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
-    own, z = study.votes_per_pair, float(normal_quantile((1 + LEVEL) / 2))
-    known = {"prompts": study.prompts, "kind": kind, "z": z, "perturbations": study.asked()}
-    rows = store.query(EARLIER, known).rows()
+    own = study.votes_per_pair
+    endpoints = store.query(EARLIER, {"prompts": study.prompts, "kind": kind})
+    asked_now = endpoints.filter(pl.col("perturbation").is_in(study.asked()))
+    pooled = pl.concat(
+        pooled_spread(rows, DESIGN).with_columns(asked=pl.lit(value=asked))
+        for asked, rows in ((False, endpoints), (True, asked_now))
+    ).filter(pl.col("df") >= ENOUGH)
     # What stays comes last: the perturbations of the study, and the design nearest to its own.
-    for judge, prompt, votes, unit, sigma, shifts, easy, asked in sorted(
-        rows, key=lambda row: (row[-1], -abs(row[2] - own))
-    ):
+    distance = (pl.col("votes_per_pair") - own).abs()
+    ordered = pooled.sort("asked", -distance, *DESIGN).drop("df")
+    for judge, prompt, votes, unit, sigma, shifts, easy, asked in ordered.rows():
         if unit != unit_of(prompt_of(prompt)).replace("labels", "share"):
             continue
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
         what = EASY if easy else "earlier shifts" if asked else "shifts, other perturbations"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = JudgeSpread(rescaled, f"{shifts} {what}{at}", easy)
+        spreads[name] = JudgeSpread(rescaled, f"{thousands(shifts)} {what}{at}", easy)
     return spreads
 
 
@@ -213,7 +208,7 @@ def detectable_tables(rows: list[DetectableEffect], samples: int, votes: int) ->
                 cells.append(_three(smallest_effect(samples * votes // other, rescaled) or 1.0))
             body.append(cells)
         columns += [f"{other} votes" for other in others]
-        title = f"Smallest detectable shift{words} with {samples} samples (80 % power)"
+        title = f"Smallest detectable shift{words} with {count(samples, 'sample')} (80 % power)"
         yield plain_table(columns, body, title)
 
 
@@ -234,15 +229,16 @@ def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> obj
 def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect: float) -> str:
     """Explain the table of an effect, and say what detecting it as a dASR would take."""
     text = (
-        f"The study has {samples} samples at {count(votes, 'vote')} per {_asked_about(rows)}. "
-        f"Calls are those of one perturbation in {ARMS} arms; several perturbations share the "
-        "control arm."
+        f"The study has {count(samples, 'sample')} at {count(votes, 'vote')} per "
+        f"{_asked_about(rows)}. Calls are those of one perturbation in {ARMS} arms; several "
+        "perturbations share the control arm."
     )
     if any(row.unit == "score" for row in rows):
         needed = samples_needed_dasr(effect) or 0
         text += (
-            f" To detect a dASR of that size at {ASR_VOTES} votes per pair takes about {needed} "
-            f"samples of a typical judge, {needed * ASR_VOTES * ARMS} calls."
+            f" To detect a dASR of that size at {ASR_VOTES} votes per pair takes about "
+            f"{count(needed, 'sample')} of a typical judge, "
+            f"{count(needed * ASR_VOTES * ARMS, 'call')}."
         )
     return text
 
@@ -291,19 +287,17 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     if reach <= most_invalid:
         return ""
     # Questions with as unequal numbers of pairs count as fewer questions.
-    equal = bisect_left(range(MOST_QUESTIONS), 1, lo=2, key=partial(_passes, most_invalid))
+    equal = bisect_left(
+        range(MOST_QUESTIONS), 1, lo=2, key=lambda n: _most_unreadable(np.ones(n)) <= most_invalid
+    )
     effective = sizes.sum() ** 2 / (sizes**2).sum()
     needed = math.ceil(equal * sizes.size / effective)
     return (
         "The gate validity is inconclusive if every reply is valid: the interval of the share of "
         f"invalid replies, which then counts {count(sizes.size, 'question')}, reaches to "
         f"{number(reach, 3)}; the limit is {number(most_invalid)}. "
-        f"To pass takes {needed} questions."
+        f"To pass takes {count(needed, 'question')}."
     )
-
-
-def _passes(most_invalid: float, questions: int) -> bool:
-    return _most_unreadable(np.ones(questions)) <= most_invalid
 
 
 def _most_unreadable(sizes: NDArray[np.float64]) -> float:
@@ -358,7 +352,7 @@ def advice(
         text += f" {named}: the smallest shift with as many calls at that many votes per pair."
     if any(row.unit == "sd" for row in rows):
         text += " sd: standard deviations of the judge's grades in control."
-    text += _easy(rows)
+    text += explained_sources(row.spread.source for row in rows) + _easy(rows)
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
     if cells > 1:
         text += (
@@ -389,8 +383,9 @@ def _needed(rows: list[DetectableEffect]) -> str:
     """Say how many samples the judges need: one number only if it is that of all of them."""
     least, most = (pick(rows, key=lambda row: row.needed) for pick in (min, max))
     if least.needed == most.needed:
-        return f"about {most.needed} samples"
-    return f"from about {least.needed} samples ({least.judge}) to {most.needed} ({most.judge})"
+        return f"about {count(most.needed, 'sample')}"
+    few, many = count(least.needed, "sample"), thousands(most.needed)
+    return f"from about {few} ({least.judge}) to {many} ({most.judge})"
 
 
 def _typical(
@@ -418,9 +413,9 @@ def _typical(
     if questions and questions < samples:
         judges = "every judge" if len(guessed) == len(rows) else ", ".join(r.judge for r in guessed)
         text += (
-            f" The {samples} samples come from {questions} questions. The figures for {judges} "
-            "assume that samples of the same question are independent; once there are votes, "
-            "their correlation is taken into account."
+            f" The {count(samples, 'sample')} come from {count(questions, 'question')}. The "
+            f"figures for {judges} assume that samples of the same question are independent; once "
+            "there are votes, their correlation is taken into account."
         )
     yield text
 

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
-from flows.cli.printing.tables import fits, fits_folded, leading, print_line, print_rows
-from flows.cli.printing.terminal import echo_data, interval, number, say
+from flows.cli.printing.tables import as_queried, fits, fits_folded, leading, print_line, print_rows
+from flows.cli.printing.terminal import echo_data, interval, number
 from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -33,6 +33,7 @@ from schemas.judging import Shifts
 from tasks.conclusions.rules import written_count
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.gates.summaries import ALL_REASONS
+from tasks.kit.command_line import say
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
 from tasks.reporting.wording import count, shorten
@@ -157,16 +158,16 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
     shown, same, cut = rows.head(SHOWN), "", False
     if named:
         shown = _joined(shown)
-    if named and rows.height > 1 and not fits(shown.columns, shown.rows(), console.width):
+    if named and rows.height > 1 and not fits(shown.columns, as_queried(shown), console.width):
         shown, same = _without_repeated(shown)
         shown, cut = _shortened(shown, console)
     different = shown.columns
     many = rows.height > AS_LISTS
     if many and (named or console.is_terminal):
         shown = shown[:, : _leading(shown, console) or None]
-    if many and not fits_folded(shown.columns, shown.rows(), console.width):
+    if many and not fits_folded(shown.columns, as_queried(shown), console.width):
         shown, cut = _cut(shown, console.width - max(map(len, shown.columns)) - 2)
-    print_rows(console, shown.columns, shown.rows())
+    print_rows(console, shown.columns, as_queried(shown))
     if same:
         print_line(console, f"In all rows: {same}.")
     notes = [count(rows.height, "row") if rows.height else "no rows"]
@@ -209,7 +210,7 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leading(rows: pl.DataFrame, console: Console) -> int:
-    return leading(rows.columns, rows.rows(), console.width)
+    return leading(rows.columns, as_queried(rows), console.width)
 
 
 def _shortened(rows: pl.DataFrame, console: Console) -> tuple[pl.DataFrame, bool]:
@@ -285,7 +286,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         return (json.dumps(numbers.to_dicts(), indent=1, default=_plain) + "\n").encode()
     page = io.StringIO()
-    print_rows(Printer(file=page, width=200), rows.columns, rows.rows())
+    print_rows(Printer(file=page, width=200), rows.columns, as_queried(rows))
     return page.getvalue().encode()
 
 

@@ -79,7 +79,7 @@ def _page(
         warehouse=warehouse.path.name,
         least=calibration.min_instances,
     )
-    with calibrated_by(calibration.thresholds):
+    with calibrated_by(calibration.thresholds, calibration.interval):
         return calibration_report(
             facts,
             found.tests,

@@ -119,6 +119,14 @@ CONFIRMED = """
     order by wave_number desc nulls last, wave desc limit 1
 """
 """The last confirmed change of one judge, or of all; its wave has been the baseline since."""
+# Ballots without a reply are in the logs too.
+VOTED = """
+    select exists(from (
+        select judge from vote_log where study = $study and choice is not null
+        union all select judge from ratings
+            where study = $study and coalesce(label, value::varchar, invalid) is not null
+    ) where judge = coalesce($judge, judge))
+"""
 GRADES = f"""
     select
         count(*) filter (rating_kind is distinct from 'number') as verdicts,
@@ -144,6 +152,8 @@ class Evidence(NamedTuple):
     and ``invalid``: how many rows each of these views has, how many votes are without a verdict
     (``unread``, also where the reply is unknown), and for grades what :data:`GRADES` says. Empty
     for other views."""
+    voted: bool = True
+    """Whether the judge, or any of the study, has a vote; not looked up where there are rows."""
 
 
 def find_evidence(
@@ -196,7 +206,14 @@ def find_evidence(
     replies = _replies(warehouse, study, rows, what)
     elsewhere = unmeasured_waves(warehouse, study)
     others = _others(warehouse, what, condition, values)
-    return Evidence(rows.drop("total"), total, replies, elsewhere, others)
+    voted = bool(total) or find_voted(warehouse, study, given.get("judge"))
+    return Evidence(rows.drop("total"), total, replies, elsewhere, others, voted)
+
+
+def find_voted(warehouse: Warehouse, study: str, judge: str | None) -> bool:
+    """Tell whether votes of a judge, or of any judge or person, are saved for a study."""
+    found: bool = warehouse.query(VOTED, {"study": study, "judge": judge}).item()
+    return found
 
 
 def _others(

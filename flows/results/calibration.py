@@ -120,7 +120,7 @@ def calibrate_sources(
 
     Raise NotComparableError if no item has labels of a judge and of a person that can be compared.
     """
-    with calibrated_by(calibration.thresholds):
+    with calibrated_by(calibration.thresholds, calibration.interval):
         return _calibrate(calibration, sources, steps or CalibrationSteps())
 
 

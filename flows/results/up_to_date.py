@@ -8,7 +8,7 @@ from flows.results.vote_summary import probed_line
 from flows.running.gaps import SAVED_AT
 from flows.running.run_row import one_line, row_without_calls
 from flows.studies import Study
-from tasks.kit.printable import several
+from tasks.kit.printable import several, thousands
 from warehouse.path_checks import CompletedRun
 from warehouse.store import Warehouse
 
@@ -44,7 +44,7 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
     row = row_without_calls("audit", study, planned=last.planned, from_warehouse=last.cast)
     warehouse.start_run({**row, "state": "completed", "ended_at": row["started_at"]})
     spared = last.planned - last.cast
-    not_needed = f", {spared} not needed" if spared else ""
+    not_needed = f", {thousands(spared)} not needed" if spared else ""
     if spared and (alike := probed_line(warehouse, study.name)):
         not_needed += f" ({alike})"
     unread = int(warehouse.query(UNREAD, [study.name])["replies"].item())
@@ -52,9 +52,9 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
         replies = several(unread, "reply", "replies")
         not_needed += f", {replies} without a verdict (none of them new)"
     return (
-        f"{several(last.planned, 'ballot')}: {last.cast} from the warehouse, 0 cast, 0 without a "
-        f"reply{not_needed}. Nothing has changed since {last.ended_at:%Y-%m-%d %H:%M} UTC, so the "
-        "earlier results are shown."
+        f"{several(last.planned, 'ballot')}: {thousands(last.cast)} from the warehouse, 0 cast, 0 "
+        f"without a reply{not_needed}. Nothing has changed since {last.ended_at:%Y-%m-%d %H:%M} "
+        "UTC, so the earlier results are shown."
     )
 
 

@@ -27,7 +27,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.judging import RATED, VALID, Ballots, VoteLog, Votes
 from schemas.keys import unit_name
 from tasks.judging.sequential_stopping import probed
-from tasks.kit.printable import redact, several
+from tasks.kit.printable import redact, several, thousands
 from tasks.perturb import NO_SHAM
 from warehouse.store import Warehouse
 
@@ -171,17 +171,18 @@ class RunCounts:
         """Return the summary of the run in one line."""
         numbers = self.numbers
         text = (
-            f"{several(numbers['planned'], 'ballot')}: {numbers['from_warehouse']} from the "
-            f"warehouse, {numbers['asked']} cast, {numbers['failed']} without a reply"
+            f"{several(numbers['planned'], 'ballot')}: {thousands(numbers['from_warehouse'])} from "
+            f"the warehouse, {thousands(numbers['asked'])} cast, {thousands(numbers['failed'])} "
+            "without a reply"
         )
         if self.stopped:
-            text += f", {self.stopped} not needed"
+            text += f", {thousands(self.stopped)} not needed"
         if self.probed:
             text += f" ({self.probed})"
         new = numbers["invalid"]
         if unread := max(self.unread, new):
             text += f", {several(unread, 'reply', 'replies')} without a verdict"
-            text += "" if unread == new else f" ({new or 'none'} of them new)"
+            text += "" if unread == new else f" ({thousands(new) if new else 'none'} of them new)"
         if causes := self.causes():
             text += f" ({causes})"
         unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())

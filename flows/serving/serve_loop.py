@@ -14,7 +14,6 @@ from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
-from flows.cli.printing.terminal import say
 from flows.remeasure import remeasure
 from flows.running.recovery import mark_dead_runs
 from flows.serving.deployments import (
@@ -31,6 +30,7 @@ from flows.serving.deployments import (
 from flows.serving.prefect_reporting import report_killed_runs
 from flows.serving.run_labels import tags_of
 from flows.studies import STUDIES, Study, StudyFile
+from tasks.kit.command_line import say
 from tasks.providers import JUDGES, provider_of
 from warehouse.path_checks import default_path
 from warehouse.store import Warehouse, WarehouseError

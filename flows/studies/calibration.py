@@ -111,7 +111,6 @@ class Calibration(Parameters):
             self.test,
             self.min_instances,
             digest,
-            self.thresholds,
         )
 
     def declared(self) -> Declared:
@@ -123,7 +122,7 @@ class Calibration(Parameters):
 
     def options(self) -> Options:
         """Return how labels are read and compared; raise ValueError as :meth:`declared` does."""
-        return Options(self.declared(), self.interval, self.random_labels, self.thresholds)
+        return Options(self.declared(), self.random_labels)
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""

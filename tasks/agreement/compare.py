@@ -41,12 +41,11 @@ from tasks.inference.intervals import (
     LEVEL,
     proportions,
     ratios,
-    share_interval,
     table_moments,
 )
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
-from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
+from tasks.kit.defaults import calibration_limits
 from tasks.pointwise.rated_items import OFF_SCALE, is_on_scale
 from tasks.readers.label_table import SLICE
 
@@ -66,10 +65,8 @@ class Options(NamedTuple):
     """How labels are read and compared."""
 
     declared: Declared = AS_GIVEN
-    interval: str = "wilson"
     random_labels: bool = False
     """Whether the labelled items are a random sample of all items."""
-    thresholds: CalibrationThresholds = CALIBRATION
 
 
 LABEL_WORDS = {PASS: HAS, FAIL: LACKS}
@@ -117,13 +114,12 @@ def compare(labelled: Sequence[Labelled], options: Options) -> ComparisonWithPeo
     All p-values (bias in each criterion and slice; difference of each slice from the rest) form one
     family, adjusted by Benjamini-Hochberg.
     """
-    with share_interval(options.interval), calibrated_by(options.thresholds):
-        parts = [
-            _compared(each, paired, options)
-            for each in labelled
-            for paired in pair_labels(each, options.declared)
-        ]
-        concluded = _concluded([row for part in parts for row in part.measures])
+    parts = [
+        _compared(each, paired, options)
+        for each in labelled
+        for paired in pair_labels(each, options.declared)
+    ]
+    concluded = _concluded([row for part in parts for row in part.measures])
     confusion = [part.confusion for part in parts if part.confusion is not None]
     disagreements = [part.disagreements for part in parts]
     return ComparisonWithPeople(

@@ -27,6 +27,7 @@ from tasks.inference.intervals import (
     newcombe,
     proportions,
     ratios,
+    share_bounds,
     t_interval,
     table_moments,
 )
@@ -207,19 +208,15 @@ def labels_for_agreement(row: Row) -> int | None:
     """Return how many labelled items give the agreement an interval of +- .05.
 
     ``z^2 p (1 - p) / .05^2``, times what clusters cost in this one: the ratio of its width to that
-    of Wilson's interval of as many independent items. p is moved toward one half by two hits and
+    of the interval of as many independent items. p is moved toward one half by two hits and
     two misses, so that a perfect agreement on few items does not promise one.
     """
     if row.get("low") is None:
         return None
     z, n = float(normal_quantile((1 + LEVEL) / 2)), row["n"]
     p = (row["hits"] + 2) / (n + 4)
-    alone = (
-        z
-        * np.sqrt(row["estimate"] * (1 - row["estimate"]) / n + z**2 / (4 * n**2))
-        / (1 + z**2 / n)
-    )
-    costs = max(1.0, ((row["high"] - row["low"]) / (2 * alone)) ** 2)
+    low, high = share_bounds(row["estimate"] * n, n)
+    costs = max(1.0, ((row["high"] - row["low"]) / (high - low)) ** 2)
     return int(np.ceil(z**2 * p * (1 - p) / TARGET_HALF_WIDTH**2 * costs))
 
 

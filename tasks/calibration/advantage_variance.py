@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from schemas.keys import EpsilonKind
 from tasks.calibration.label_values import Codes, Floats
 from tasks.calibration.non_inferiority import Clustering, Counts, ItemDifference, is_constant
-from tasks.inference.intervals import LEVEL, wilson
+from tasks.inference.intervals import LEVEL, share_bounds
 from tasks.inference.linearised_errors import Correction, correction
-from tasks.inference.quantiles import normal_quantile, t_quantile
+from tasks.inference.quantiles import t_to_normal
 
 Flags = NDArray[np.int8]
 
@@ -174,7 +174,7 @@ def clustering(
 def _mean_interval(
     places: LabelPlaces, rows: tuple[Flags, Flags], share: Floats, weight: Floats
 ) -> tuple[float, float]:
-    """Return the Wilson interval of the mean share of tested annotators, at its effective size.
+    """Return the interval of the mean share of tested annotators, at its effective size.
 
     The mean is linearised, ``u_g = sum_j (hits_gj - share_j n_gj) / (J n_j)``. Its variance ``sum
     a_g^2 u_g^2``, with CR2 weights for the items of each cluster, gives the number of independent
@@ -207,9 +207,8 @@ def _mean_interval(
     variance = float(known.variance(sums))
     size = float(groups)
     if variance > 0 and 0 < mean < 1:
-        far = t_quantile(known.df, (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)
-        size = float(mean * (1 - mean) / variance / far**2)
-    low, high = wilson(mean * size, size, LEVEL)
+        size = float(mean * (1 - mean) / variance / t_to_normal(known.df, LEVEL) ** 2)
+    low, high = share_bounds(mean * size, size)
     return float(low), float(high)
 
 

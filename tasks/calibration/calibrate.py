@@ -23,10 +23,8 @@ from tasks.calibration.label_values import (
 from tasks.calibration.non_inferiority import why_untested
 from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
-from tasks.inference.intervals import LEVEL
-from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by
+from tasks.inference.intervals import LEVEL, cluster_adjusted
 
-METHOD = "cluster-adjusted Wilson"
 WHO = ("judge", "prompt", "wave", "simulated")
 
 
@@ -40,7 +38,6 @@ class Terms(NamedTuple):
     least: int = LEAST
     digest: str = ""
     """Digest of a user's own metric, which is part of the cache key."""
-    thresholds: CalibrationThresholds = CALIBRATION
 
 
 class Trial(NamedTuple):
@@ -89,17 +86,16 @@ def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     """Run the alternative annotator test at the chosen epsilon and at those of the curve."""
     comparable = _comparable(labelled, terms.metric)
-    with calibrated_by(terms.thresholds):
-        found = alt_test(
-            comparable.humans,
-            comparable.judges,
-            find_metric(terms.metric),
-            epsilons=sorted({terms.epsilon, *CURVE}),
-            kind=terms.kind,
-            test=terms.test,
-            least=terms.least,
-            clusters=labelled.items,
-        )
+    found = alt_test(
+        comparable.humans,
+        comparable.judges,
+        find_metric(terms.metric),
+        epsilons=sorted({terms.epsilon, *CURVE}),
+        kind=terms.kind,
+        test=terms.test,
+        least=terms.least,
+        clusters=labelled.items,
+    )
     who = labelled.who.rename({"judge": "judge_"})
     columns = [
         frame.rename({"judge": "name"})
@@ -110,7 +106,7 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
             asked=pl.col("epsilon") == terms.epsilon,
             level=pl.when(pl.col("low").is_not_null()).then(pl.lit(LEVEL)),
             method=pl.when(pl.col("low").is_not_null())
-            .then(pl.lit(METHOD))
+            .then(pl.lit(cluster_adjusted()))
             .otherwise(pl.lit("none")),
         )
         for frame in found

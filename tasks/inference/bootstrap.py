@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from tasks.inference.cluster_sums import PART, SUMS_AT_ONCE, Groups, Sums, grouped
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters, over
-from tasks.inference.quantiles import normal_below, normal_quantile, t_quantile, widened
+from tasks.inference.quantiles import (
+    bootstrap_factor,
+    normal_below,
+    normal_quantile,
+    t_quantile,
+    widened,
+)
 from tasks.kit.defaults import BOOTSTRAPS, in_force
 
 DRAWS, SEED = BOOTSTRAPS, 20240612
@@ -222,7 +228,7 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums) -> tuple[Sums, 
     share = np.clip(below / np.maximum(ordered.known, 1), 1 / len(drawn), 1 - 1 / len(drawn))
     bias, skew = normal_quantile(share), _acceleration(without)
     groups = np.maximum(clusters, 2)
-    far = t_quantile(groups - 1, (1 + LEVEL) / 2) * np.sqrt(groups / (groups - 1))
+    far = t_quantile(groups - 1, (1 + LEVEL) / 2) * bootstrap_factor(groups)
     ends = []
     for side in (-1, 1):
         z = bias + side * far

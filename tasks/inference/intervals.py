@@ -7,8 +7,6 @@ Each cell is one row of moments, computed from the sums of its clusters: ``num``
 """
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,8 @@ from numpy.typing import NDArray
 
 from tasks.inference.cluster_sums import Sums
 from tasks.inference.linearised_errors import correction, layout, over
-from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
-from tasks.kit.defaults import in_force
+from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail, t_to_normal
+from tasks.kit.defaults import chosen_interval
 
 LEVEL = 0.95
 EMPTY = "nothing qualifies: the denominator is empty"
@@ -69,7 +67,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     ``deff = max(1, var / (R (1 - R) / v))`` with the cluster-robust variance of ``R = k / v``; for
     R in {0, 1} ``deff = max(1, sum v_g^2 / v)``; so too if all clusters have the same R between
     them, with ``[R (1 - h), R + (1 - R) h]`` for h the upper end of a share of 0.
-    :func:`share_interval` selects another interval, at the same effective size.
+    :func:`tasks.kit.defaults.share_interval` selects another interval, at the same effective size.
 
     ``whole`` tells whether each item is a hit or a miss. Averaged hits vary less than zeros and
     ones, so their ``deff`` may fall below 1: a minimum of 1 made a nominal 95 % interval cover 99
@@ -85,9 +83,9 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     num, den, clusters, df = arrays(moments, "num", "den", "clusters", "freedom")
     known = (den > 0) & (clusters > 1)
     hits, size, alike = _effective(moments, level, least=1.0 if whole else 0.0)
-    low, high = INTERVALS[chosen()](hits, size, level)
+    low, high = share_bounds(hits, size, level)
     # The largest share of clusters that are not seen: all their items may be misses, or all hits.
-    _, unseen = INTERVALS[chosen()](np.zeros_like(hits), size, level)
+    _, unseen = share_bounds(np.zeros_like(hits), size, level)
     rate = hits / size
     low = np.where(alike, rate - rate * unseen, low)
     high = np.where(alike, rate + (1 - rate) * unseen, high)
@@ -96,7 +94,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
         low=np.where(known, low, np.nan),
         high=np.where(known, high, np.nan),
         df=np.where(known, df, np.nan),
-        method=np.where(known, f"cluster-adjusted {LABELS[chosen()]}", "none"),
+        method=np.where(known, cluster_adjusted(), "none"),
         reason=np.where(den > 0, np.where(known, "", SINGLE), EMPTY),
     )
 
@@ -286,8 +284,7 @@ def _effective(
     alike = (spread < ROUNDING) & (rate > 0) & (rate < 1)
     deff: Sums = np.where(alike | (rate == 0) | (rate == 1), edge, spread)
     if least < 1.0:
-        middle = (1 + level) / 2
-        far = t_quantile(np.nan_to_num(df, nan=1.0), middle) / normal_quantile(middle)
+        far = t_to_normal(np.nan_to_num(df, nan=1.0), level)
         deff *= np.where((rate > 0) & (rate < 1) & ~alike, far**2, 1.0)
     n = np.where(den > 0, over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
@@ -311,22 +308,15 @@ def _frame(**columns: NDArray[Any]) -> pl.DataFrame:
 LABELS = {"wilson": "Wilson", "clopper_pearson": "Clopper-Pearson", "jeffreys": "Jeffreys"}
 """Intervals available for proportions; the first is the default."""
 
-_chosen = ContextVar("_chosen", default="wilson")
+
+def cluster_adjusted() -> str:
+    """Return the name of the interval for proportions that is in force, as results have it."""
+    return f"cluster-adjusted {LABELS[chosen_interval()]}"
 
 
-def share_interval(name: str) -> AbstractContextManager[None]:
-    """Use the named interval for proportions, at the same effective sample size.
-
-    Raise ValueError if no interval has that name.
-    """
-    if name not in LABELS:
-        raise ValueError(f"no interval {name!r} of a share. Known: {', '.join(LABELS)}.")
-    return in_force(_chosen, name)
-
-
-def chosen() -> str:
-    """Return the name of the interval used for proportions, see :func:`share_interval`."""
-    return _chosen.get()
+def share_bounds(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
+    """Return the interval for proportions that is in force, of ``hits`` in ``n``."""
+    return INTERVALS[chosen_interval()](hits, n, level)
 
 
 def clopper_pearson(hits: Any, n: Any, level: float) -> tuple[Any, Any]:

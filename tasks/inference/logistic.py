@@ -9,7 +9,7 @@ from schemas.frame import Row
 from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, weights
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, SINGLE
-from tasks.inference.quantiles import t_quantile
+from tasks.inference.quantiles import bootstrap_factor, t_quantile
 
 SEED = 20_240_404
 STEPS = 40
@@ -160,7 +160,7 @@ def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
     row: Row = {"estimate": value, "df": clusters - 1}
     if draws is None:
         return row | {"method": "none", "reason": UNSTABLE if by_chance() else FORMULAS}
-    error = float(draws.std(ddof=1)) * _small_sample_factor(clusters)
+    error = float(draws.std(ddof=1)) * bootstrap_factor(clusters)
     if error < ROUNDING:
         return row | {"method": "none", "reason": ALIKE}
     half = float(t_quantile(clusters - 1, (1 + LEVEL) / 2)) * error
@@ -184,13 +184,8 @@ def rate_row(value: float, draws: Floats | None, clusters: float) -> Row:
     row |= {end: expit(row[end]) for end in ends if end in row}
     if "standard_error" in row and draws is not None:
         spread = float((1 / (1 + np.exp(-draws))).std(ddof=1))
-        row["standard_error"] = spread * _small_sample_factor(clusters)
+        row["standard_error"] = spread * bootstrap_factor(clusters)
     return row
-
-
-def _small_sample_factor(clusters: float) -> float:
-    """Return the factor by which the bootstrap of few clusters understates the standard error."""
-    return float(np.sqrt(clusters / (clusters - 1)))
 
 
 def expit(value: float) -> float:

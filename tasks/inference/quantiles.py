@@ -42,8 +42,19 @@ def widened(level: float, clusters: Any) -> Any:
     >>> [round(float(widened(0.95, clusters)), 4) for clusters in (20, 142)]
     [0.9682, 0.9527]
     """
-    far = t_quantile(clusters - 1, (1 + level) / 2) * (clusters / (clusters - 1)) ** 0.5
+    far = t_quantile(clusters - 1, (1 + level) / 2) * bootstrap_factor(clusters)
     return 1 - normal_tail(far)
+
+
+def bootstrap_factor(clusters: Any) -> Any:
+    """Return the factor by which resampling few clusters understates the standard error."""
+    return (clusters / (clusters - 1)) ** 0.5
+
+
+def t_to_normal(df: Any, level: float) -> Any:
+    """Return how many times as wide as a normal interval the t interval is."""
+    middle = (1 + level) / 2
+    return t_quantile(df, middle) / normal_quantile(middle)
 
 
 def t_quantile(df: Any, q: Any) -> Any:

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
 
 from tasks.kit.exit_codes import ExitCode
-from tasks.kit.printable import is_unseen, message
+from tasks.kit.printable import is_unseen, message, printable, wrapped
 
 DEBUG_VARIABLE = "VOIRDIRE_DEBUG"
 """with the value `1`, an error prints its traceback"""
@@ -28,6 +28,9 @@ MOST_VALUES = 20
 
 NAMED_COMMAND = re.compile(r"`voirdire (\w+)[^`]*")
 """A command of voirdire in backticks, without the last of them."""
+
+USUAL_WIDTH = 80
+"""Columns of a terminal that does not say how many it has."""
 
 QUERY = "query"
 """The argument without a maximum length, which may have several lines."""
@@ -145,6 +148,40 @@ def with_warehouse(text: str) -> str:
     return NAMED_COMMAND.sub(completed, text)
 
 
+def notice(text: str) -> str:
+    """Return a line about a command, for standard error, that may contain untrusted text."""
+    return f"voirdire: {message(with_warehouse(text))}"
+
+
+def print_notice(text: str) -> None:
+    """Print a line about a command on standard error, where the output of others may be too."""
+    say(notice(text), err=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a message, which may contain untrusted text: control characters are replaced.
+
+    The commands that it names get the ``--warehouse`` of the command that runs. On a terminal, its
+    lines are broken at spaces; elsewhere they stay whole, for programs that search them.
+    """
+    said = printable(with_warehouse(text))
+    width = terminal_width(sys.stderr if err else sys.stdout)
+    click.echo(said if width is None else wrapped(said, width), err=err)
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Return how many columns a terminal has, or the variable COLUMNS says; null for a file."""
+    if not stream.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
+    except OSError:
+        return USUAL_WIDTH
+
+
 def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]:
     """Return the option ``--port``."""
     kind = click.IntRange(least, 65535)
@@ -244,9 +281,12 @@ def errors_in_a_line() -> Iterator[None]:
         # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            # DuckDB reports an interrupt in a query as an error of its own.
+            raise error.__cause__ from None
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        click.echo(f"voirdire: {message(with_warehouse(_text(error)))}", err=True)
+        print_notice(_text(error))
         sys.exit(getattr(error, "exit_code", ExitCode.WRONG_USE))
 
 

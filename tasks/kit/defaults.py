@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import Field
 
-from schemas.keys import Gate
+from schemas.keys import Gate, ShareInterval
 from tasks.validation.documented_fields import documented
 from tasks.validation.strict_models import Written
 
@@ -167,6 +167,25 @@ class CalibrationThresholds(Written):
     """With fewer annotators the winning rate carries a note that it is not to be trusted."""
 
 
+_interval: ContextVar[ShareInterval] = ContextVar("_interval", default="wilson")
+
+
+def chosen_interval() -> ShareInterval:
+    """Return the name of the interval for proportions that is in force."""
+    return _interval.get()
+
+
+def share_interval(name: ShareInterval) -> AbstractContextManager[None]:
+    """Use the named interval for proportions, at the same effective sample size.
+
+    Raise ValueError if no interval has that name.
+    """
+    if name not in get_args(ShareInterval):
+        known = ", ".join(get_args(ShareInterval))
+        raise ValueError(f"no interval {name!r} of a share. Known: {known}.")
+    return in_force(_interval, name)
+
+
 CALIBRATION = CalibrationThresholds()
 _calibration: ContextVar[CalibrationThresholds] = ContextVar("_calibration", default=CALIBRATION)
 
@@ -177,8 +196,10 @@ def calibration_limits() -> CalibrationThresholds:
 
 
 @contextmanager
-def calibrated_by(thresholds: CalibrationThresholds) -> Iterator[None]:
-    """Put the limits of a calibration in force for everything that is computed inside."""
+def calibrated_by(
+    thresholds: CalibrationThresholds, interval: ShareInterval = "wilson"
+) -> Iterator[None]:
+    """Put the limits and interval of a calibration in force for what is computed inside."""
     own = Thresholds(fewest_questions=thresholds.fewest_questions)
-    with in_force(_calibration, thresholds), limited_by(own):
+    with in_force(_calibration, thresholds), limited_by(own), share_interval(interval):
         yield

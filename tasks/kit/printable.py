@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ MOST_CONTROL = 0.02
 """Maximum share of other bytes in a text."""
 
 LONGEST_CAUSE = 300
-"""Maximum length of a run's error in a sentence about something else, in characters."""
+"""Maximum length of an error in a sentence about something else, in characters."""
 
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # needed by emoji and some scripts
@@ -41,9 +42,48 @@ def laid_out(text: str) -> str:
     return printable(text.replace("\r\n", "\n").replace("\t", "    "))
 
 
+HEAD = re.compile(r" *(?:[-!?\N{CHECK MARK}\N{BALLOT X}] )?")
+"""The indent of a line, and the mark of an item of a list."""
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break lines that are wider than a terminal at spaces; what follows an item is indented.
+
+    A word that is wider, such as a path, stays whole, so that it can be copied.
+    """
+    return "\n".join(_wrapped(line, width) for line in text.split("\n"))
+
+
+def _wrapped(line: str, width: int) -> str:
+    if cells(line) <= width:
+        return line
+    first = "".join(HEAD.findall(line)[:1])
+    lines = [first]
+    # Only spaces of the keyboard: others keep the digits of a number together.
+    for word in re.findall(" *[^ ]+", line[len(first) :]):
+        if cells(lines[-1] + word) <= width or lines == [first]:
+            lines[-1] += word
+        else:
+            lines.append(" " * cells(first) + word.lstrip(" "))
+    return "\n".join(lines)
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "FW" else 1
+
+
 def several(number: int, one: str, more: str = "") -> str:
-    """Write a number of things without separators: ``1 id``, ``1200 ids``."""
-    return f"{number} {one if number == 1 else more or one + 's'}"
+    """Write a number of things: ``1 id``, ``1 200 ids``."""
+    return f"{thousands(number)} {one if number == 1 else more or one + 's'}"
 
 
 def decimal(value: float, digits: int = 2) -> str:
@@ -134,8 +174,16 @@ def because(error: str | None) -> str:
     """Return the error of a run in parentheses, in one line and clipped; empty if there is none."""
     if not error:
         return ""
-    line = printable(" ".join(error.split())).rstrip(".")
-    return f" ({line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''})"
+    return f" ({_bounded(printable(' '.join(error.split())).rstrip('.'))})"
+
+
+def cause(error: BaseException | str) -> str:
+    """Return the first line of a library's error, printable and clipped, without a full stop."""
+    return _bounded(printable(str(error).strip().split("\n", maxsplit=1)[0]).rstrip("."))
+
+
+def _bounded(line: str) -> str:
+    return f"{line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''}"
 
 
 def same_command(wave: str) -> str:

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from schemas.digests import frame_digest
 from tasks.kit.code_digest import reachable_digest
-from tasks.kit.defaults import calibration_limits, limits
+from tasks.kit.defaults import calibration_limits, chosen_interval, limits
 
 LIBRARIES = ("duckdb", "numpy", "polars", "scipy")
 """Libraries that compute results: another version computes them anew."""
@@ -183,12 +183,13 @@ def _write_atomically(file: Path, frame: pl.DataFrame) -> None:
 
 
 def _key(function: Callable[..., Any], name: str, inputs: Any) -> str:
-    """Return the cache key for a function, its name, its inputs, and the limits in force.
+    """Return the cache key for a function, its name, its inputs, and what is in force.
 
-    A function may read the limits of a study or a calibration without being passed them.
+    A function may read the limits and the interval of a study or a calibration without being passed
+    them.
     """
     code = reachable_digest(function.__module__)
-    in_force = [_plain(limits()), _plain(calibration_limits())]
+    in_force = [_plain(limits()), _plain(calibration_limits()), chosen_interval()]
     parts = [name, code, _versions(), _plain(inputs), in_force]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

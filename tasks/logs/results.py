@@ -1,6 +1,5 @@
 """Results of another tool's log: of its votes as of any votes, and of its ratings."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -26,13 +25,6 @@ from tasks.results import Results, ResultSteps, results_of
 from tasks.statistics import STATISTICS, with_floors
 from tasks.statistics.rating_agreement import frame_of, rows_of
 
-Rows = Mapping[str, tuple[str, ...]]
-ORDER_FREE: Rows = {
-    "validity": ("valid_rate", "invalid_rate"),
-    "tie_rate": ("tie_rate",),
-    "accuracy": ("accuracy", "accuracy_valid", "accuracy_beyond_chance"),
-}
-"""Statistic -> rows that do not depend on the order in which answers were shown."""
 NAMES = (
     "dataset",
     "criterion",
@@ -43,8 +35,6 @@ NAMES = (
     "anchor_author",
     "target_author",
 )
-BY_ORDER = ("win_rate_naive", "order_effect")
-"""Rows about wins that need the order."""
 
 
 def results_of_log(log: Log, mode: str) -> Results:
@@ -63,15 +53,17 @@ def results_of_log(log: Log, mode: str) -> Results:
 
     def measure(**frames: Any) -> DataFrame[Estimates]:
         measured = measure_all(**frames)
-        by_order = pl.col("statistic").is_in(BY_ORDER) & pl.col("estimate").is_null()
+        needing = [row for each in STATISTICS.values() for row in each.rows_by_order("needed")]
+        by_order = pl.col("statistic").is_in(needing) & pl.col("estimate").is_null()
         rows: list[pl.DataFrame] = [
             measured.filter(~by_order) if log.votes.is_empty() else measured
         ]
         agreed = replace(STATISTICS["rating_agreement"], reads=(), measure=with_people)
         rows.append(agreed.draft())
         rows += [
-            STATISTICS[name].draft(tallies=compared).filter(pl.col("statistic").is_in(given))
-            for name, given in ORDER_FREE.items()
+            each.draft(tallies=compared).filter(pl.col("statistic").is_in(given))
+            for each in STATISTICS.values()
+            if (given := each.rows_by_order("irrelevant"))
         ]
         return Estimates.of(with_floors(pl.concat(rows)))
 

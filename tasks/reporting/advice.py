@@ -66,6 +66,9 @@ class Advice(NamedTuple):
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
+SHAM_MOVES = "the sham itself moves this judge"
+"""Begins the reason that another sham may remove."""
+
 LABELS = (
     "Agreement needs labels of people beside valid replies: the column human_label or human_grade "
     "for single answers, the column label for pairs, or labels of two people or more{booth}"
@@ -169,17 +172,24 @@ def _not_measured(recommendations: pl.DataFrame) -> list[str]:
     return str(texts[0]).split(", ") if len(texts) == 1 and texts[0] else []
 
 
-def open_notes(
-    few: int | None, study: str, unanswered: int = 0, *, labelled: bool = False
-) -> Iterator[str]:
-    """Explain the lines of ``open_questions``.
+def open_notes(gates: pl.DataFrame, study: str, fewest: int, unanswered: int = 0) -> Iterator[str]:
+    """Explain what the lines of ``open_questions`` about these gates show, and nothing else.
 
-    ``few`` is the fewest questions that a gate needs, if one has fewer; ``unanswered`` the number
-    of ballots of the study that have no reply yet; ``labelled``: whether people labelled items.
+    ``fewest`` is how many questions a gate needs; ``unanswered`` the number of ballots of the study
+    that have no reply yet.
     """
+    open_ = gates.filter(_is_open()).with_columns(pl.col("words").fill_null(""))
+    numbered = open_.filter(pl.col("more_questions").is_not_null())
+    few = open_["too_few"].any()
+    others = open_.filter(
+        pl.col("more_questions").is_null(),
+        ~pl.col("too_few").fill_null(value=False),
+        ~pl.col("words").str.contains(SHAM_MOVES, literal=True),
+    )
+    near = others["words"].str.contains(", limit", literal=True)
     if few:
         yield (
-            f"Where a judge has too few questions, further ones decide: it needs at least {few} "
+            f"Where a judge has too few questions, further ones decide: it needs at least {fewest} "
             "independent questions with a verdict."
         )
     if unanswered:
@@ -188,14 +198,26 @@ def open_notes(
             f"{count(unanswered, 'ballot')} of this study {verb} no reply yet: `voirdire audit "
             f"{quote(study)}` asks for {'it' if unanswered == 1 else 'them'}."
         )
-    other = "another reason" if few else "a reason"
-    yield (
-        "Where an interval and its limit stand instead of a number, the true value may lie so near "
-        f"the limit that it takes more than {MOST_TIMES} times the questions asked; where {other} "
-        "stands, more questions do not remove it. `mart.scorecard` has these numbers (for drift: "
-        "how many more than the baseline has). More questions decide on which side of its limit an "
-        "estimate lies; the tables below say which shift a new study of this design detects."
-    )
+    notes = []
+    if near.any():
+        notes.append(
+            "Where an interval and its limit stand instead of a number, the true value may lie so "
+            f"near the limit that it takes more than {MOST_TIMES} times the questions asked."
+        )
+    if not near.all():
+        other = "another reason" if few else "a reason"
+        notes.append(f"Where {other} stands instead of a number, more questions do not remove it.")
+    if numbered.height:
+        drift = (numbered["gate"] == "drift").any()
+        base = " (for drift: how many more than the baseline has)" if drift else ""
+        notes.append(
+            f"`mart.scorecard` has these numbers{base}. More questions decide on which side of its "
+            "limit an estimate lies; the tables below say which shift a new study of this design "
+            "detects."
+        )
+    if notes:
+        yield " ".join(notes)
+    labelled = "agreement" in gates["gate"]
     compare = f"`voirdire calibrate {quote(study)}` says how many"
     width = f"±{number(TARGET_HALF_WIDTH)}"
     yield (
@@ -207,16 +229,21 @@ def open_notes(
     )
 
 
+def _is_open() -> pl.Expr:
+    """Tell whether more questions might decide a gate."""
+    # A bias that is mixed is found, and so is that some flaws are detected.
+    found = (pl.col("finding") != "inconclusive").fill_null(value=False)
+    lacks = pl.col("more_questions").is_not_null()
+    return (pl.col("verdict") == "inconclusive") & (~found | lacks)
+
+
 def open_questions(gates: pl.DataFrame) -> list[str]:
     """Return a line per judge: each gate that is inconclusive, with the questions that it lacks.
 
     The gates are those of one wave. What makes the data not enough comes first.
     """
-    consequence, lacks = pl.col("consequence"), pl.col("more_questions").is_not_null()
-    # A bias that is mixed is found, and so is that some flaws are detected.
-    found = (pl.col("finding") != "inconclusive").fill_null(value=False)
-    inconclusive = pl.col("verdict") == "inconclusive"
-    open_ = inconclusive & (~found | lacks)
+    consequence = pl.col("consequence")
+    inconclusive, open_ = pl.col("verdict") == "inconclusive", _is_open()
     rows = with_who(gates).sort(
         "who", consequence == CARE, consequence == STATED, "margin", "perturbation", nulls_last=True
     )

@@ -13,6 +13,7 @@ from tasks.agreement.compare import ComparisonWithPeople
 from tasks.calibration.agreement import alpha_for_labels, kappa_for_labels
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
+from tasks.inference.intervals import cluster_adjusted
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
@@ -237,8 +238,8 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
         "test": f"{first['test']}; the tables above show both p-values",
         "minimum instances of a person": thousands(facts.least),
         "adjustment": "Benjamini-Yekutieli over people, .05, for each judge",
-        "intervals": "level .95; advantage probabilities: Wilson at the effective size of"
-        " independent items; agreement: cluster-adjusted Wilson, else cluster bootstrap"
+        "intervals": f"level .95; advantage probabilities: {cluster_adjusted()}, at the effective"
+        f" size of independent items; agreement: {cluster_adjusted()}, else cluster bootstrap"
         " (2 000 draws, seeded)",
     }
     return labels | tests | compared | run

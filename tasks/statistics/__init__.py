@@ -60,6 +60,11 @@ Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the pr
 primary endpoint is over the control."""
 
 
+Order = Literal["needed", "irrelevant"]
+"""Whether a number about pairs needs the order in which answers were shown, as logs of comparisons
+without an order have none. *needed*: where it is not known, the row is left out. *irrelevant*: the
+row is also computed from comparisons without an order."""
+
 Rows = pl.DataFrame | Iterable[pl.DataFrame]
 """What a statistic returns: its rows in one frame or in several, with columns of the estimates."""
 
@@ -73,6 +78,7 @@ class RowMeaning(TypedDict, total=False):
     floor: Floor | None
     marks_excluded: bool
     """Whether the row decides that means of attack success exclude a judge."""
+    order: Order
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,10 @@ class Statistic:
             "seed": pl.coalesce("seed", seed_of_bounds()),
         }
 
+    def rows_by_order(self, order: Order) -> list[str]:
+        """Return the rows that need the order in which answers were shown, or do not."""
+        return [name for name, row in self.rows.items() if row.get("order") == order]
+
     def _each(self, what: Literal["family", "unit", "null", "floor"], kind: Any) -> pl.Expr:
         values = {name: row.get(what) for name, row in self.rows.items()}
         return pl.col("statistic").replace_strict(values, return_dtype=kind)
@@ -186,6 +196,7 @@ def statistic(
     null: float | None = None,
     floor: Floor | None = None,
     marks_excluded: bool = False,
+    order: Order | None = None,
     gives: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
     rows: Mapping[str, RowMeaning] | None = None,
@@ -197,7 +208,7 @@ def statistic(
     ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
     ``unit``, ``null`` (the value that means no effect) and ``floor`` become columns of the
     estimates; ``rows`` says where a row differs, and may name further ones. Rows of attack success
-    have ``marks_excluded``.
+    have ``marks_excluded``; ``order`` is an :data:`Order`.
     ``needs`` are optional columns of the vote log without which there are no rows.
     The reason of a row with an empty denominator says what is ``missing`` ("no vote is valid"),
     that of an estimate that never has an interval why there is ``no_interval``: a text for all
@@ -211,6 +222,8 @@ def statistic(
         usual: RowMeaning = {"family": family, "unit": unit, "null": null, "floor": floor}
         if marks_excluded:
             usual["marks_excluded"] = True
+        if order:
+            usual["order"] = order
         about: dict[str, RowMeaning] = {row: {**usual} for row in gives or (name,)}
         for row, differs in (rows or {}).items():
             about[row] = {**usual, **differs}

@@ -31,7 +31,11 @@ KEPT = (*SAMPLE, "arm", "perturbation", "cluster", "kind", "simulated")
     gives=(*SHARES, BEYOND_CHANCE),
     family="accuracy",
     needs=("label",),
-    rows={BEYOND_CHANCE: {"unit": "coefficient", "null": 0.0}},
+    rows={
+        "accuracy": {"order": "irrelevant"},
+        "accuracy_valid": {"order": "irrelevant"},
+        BEYOND_CHANCE: {"unit": "coefficient", "null": 0.0, "order": "irrelevant"},
+    },
     missing="no pair with a label has a valid vote",
 )
 def accuracy(tallies: DataFrame[Tallies]) -> Rows:

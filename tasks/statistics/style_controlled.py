@@ -31,6 +31,7 @@ EFFECTS = {"o": "order_effect", **{style: f"{style}_effect" for style in (*BY_KI
     family="correction",
     unit="logit",
     null=0.0,
+    rows={"order_effect": {"order": "needed"}},
     needs=("anchor_author", "target_author"),
 )
 def style_controlled(contests: DataFrame[Contests]) -> Rows:

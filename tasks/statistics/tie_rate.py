@@ -11,7 +11,10 @@ from tasks.statistics import Rows, statistic
 
 
 @statistic(
-    source="methods.md, section 5 (exclusion rule)", family="position", missing=NO_VALID_VOTE
+    source="methods.md, section 5 (exclusion rule)",
+    family="position",
+    order="irrelevant",
+    missing=NO_VALID_VOTE,
 )
 def tie_rate(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the share of ties among valid votes.

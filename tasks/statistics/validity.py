@@ -35,6 +35,7 @@ COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cac
     source="methods.md, section 0",
     gives=(*OUTCOMES, SAVED),
     family="validity",
+    rows={name: {"order": "irrelevant"} for name in ("valid_rate", "invalid_rate")},
     missing={
         **dict.fromkeys(OUTCOMES, "no ballot was needed"),
         "cached_rate": "no ballot has a value in column `cached` (whether its vote was cast "

@@ -20,7 +20,7 @@ from tasks.statistics import Rows, statistic
     gives=("win_rate_naive", "win_rate", "win_rate_difference"),
     family="correction",
     null=0.5,
-    rows={"win_rate_difference": {"null": 0.0}},
+    rows={"win_rate_naive": {"order": "needed"}, "win_rate_difference": {"null": 0.0}},
     needs=("anchor_author", "target_author"),
     missing={
         "win_rate_naive": "no contest of these models has a valid vote with the first model first",

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from booth.cli import booth as command
 from flows.cli.main import main
+from tasks.kit import command_line
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]
@@ -69,6 +70,19 @@ def test_what_cannot_be_is_said_in_a_line(
     assert result.exit_code == 2
     assert said in result.output
     assert result.output.count("\n") == 1
+
+
+def test_the_last_lines_are_broken_at_spaces_on_a_terminal(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = audited().path
+    monkeypatch.setattr(command_line, "terminal_width", lambda _: 40)
+    assert run(path, "--voter", "ann", "--hand-in").output.splitlines() == [
+        "ann: 0 of 12",
+        "All votes are saved in the warehouse.",
+        "`voirdire remeasure quick` adds them to",
+        "the results.",
+    ]
 
 
 def test_without_an_audit_there_is_nothing_to_vote_on(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def _is_one_verdict(voirdire: Voirdire, word: str) -> None:
 
 
 def _shows_what_it_said_before_and_after(voirdire: Voirdire, said: list[str]) -> None:
-    """Check that an alert leads to the verdicts that changed, which have both replies."""
+    """Check that an alert leads to the votes that changed, which have both replies."""
     command = "voirdire show strict --judge emu/one --changed"
     for text in said[:2]:
         assert command not in text
@@ -135,14 +135,16 @@ def _shows_what_it_said_before_and_after(voirdire: Voirdire, said: list[str]) ->
     # A judge of single answers rates the anchor as well.
     for wave, verdict in ((WAVES[0], "pass: "), (WAVES[3], f"fail: {FAILS}")):
         assert re.search(rf"wave {wave}(, the anchor)?: {re.escape(verdict)}", shown)
-    changed, compared = re.search(r"([0-9 ]+) of ([0-9 ]+) verdicts changed", shown).groups()  # type: ignore[union-attr]
+    changed, compared = re.search(r"([0-9 ]+) of ([0-9 ]+) votes changed", shown).groups()  # type: ignore[union-attr]
+    drawn = "drawn at random (the same each time), votes on unperturbed answers before others"
+    assert f"2 of {changed.strip()}, {drawn}; --most {changed.strip()} shows all." in shown
     assert 0 < int(changed.replace(" ", "")) < int(compared.replace(" ", ""))
 
 
 def _leads_back_to_the_change(voirdire: Voirdire) -> None:
     """Check that the change is found again after its wave has become the baseline."""
     shown = in_short(" ".join(voirdire("show", "strict", "--changed").stdout.split()))
-    assert "No verdict of study strict changed since the wave that drift compares with." in shown
+    assert "No vote of study strict changed since the wave that drift compares with." in shown
     said = f"The last confirmed change is that of wave {WAVES[3]} since {WAVES[0]}. "
     again, command = re.search(
         re.escape(said) + "`([^`]+)` measures .* then `([^`]+)`", shown

@@ -257,3 +257,19 @@ def test_a_second_holder_is_named_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert reported[-1].endswith("is free again, after 60 s.")
     assert met(61, 4194301)[:2] == [one, two]
     assert met(67, 4194301)[-1] == one
+
+
+def test_a_notice_is_broken_at_spaces_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "/of/a/team/w.duckdb is held open by another process."
+    monkeypatch.setenv("COLUMNS", "30")
+    _locks._print(text)
+    assert capsys.readouterr().err == f"voirdire: {text}\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    _locks._print(text)
+    assert capsys.readouterr().err.splitlines() == [
+        "voirdire: /of/a/team/w.duckdb",
+        "is held open by another",
+        "process.",
+    ]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flows.cli.printing.terminal import say
+from tasks.kit.command_line import say
 from tasks.kit.user_folder import VARIABLE, home
 from tasks.reporting.wording import count
 

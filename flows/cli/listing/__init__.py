@@ -11,13 +11,13 @@ from flows.cli.listing.documented import documented, without_markup, wrapped
 from flows.cli.meanings import HEADINGS, TABLE_WORDS
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
-from flows.cli.printing.terminal import say
 from flows.studies import STUDIES, Study
 from schemas.conclusions import RECOMMENDATIONS
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.explanations import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
+from tasks.kit.command_line import print_notice, say
 from tasks.kit.defaults import DEFAULTS, CalibrationThresholds, Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
@@ -89,7 +89,7 @@ def show_catalogues(only: str | None = None) -> None:
             # The command itself names ignored files of other catalogues as it ends.
             if listing.catalogue is STUDIES:
                 for problem in STUDIES.unusable.values():
-                    say(problem, err=True)
+                    print_notice(problem)
 
 
 def known_names() -> set[str]:

@@ -113,6 +113,13 @@ CALIBRATE_ROWS = {
     "ratio": "the judge's agreement with single people, divided by the ceiling",
     "alpha": "Krippendorff's alpha of the people and the judge",
 }
+SOURCES = {
+    "shifts": "source: the spread is that of the judge's shifts on so many samples of earlier "
+    "audits.",
+    "other perturbations": "other perturbations: no earlier audit has those of this study.",
+    " at ": "at N votes: these audits had N votes per pair; the spread is converted.",
+}
+"""Part of the source of a spread in `plan` -> what it means."""
 CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
     "2 if each wave always repeats itself and the two never agree"
@@ -144,6 +151,8 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         "6 votes": "the smallest shift with as many calls, at 6 votes per pair",
         "typical judge": "stands for a judge with too few votes so far: its spread is assumed",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
+        "source": "the results that the spread comes from: earlier shifts of this judge, by how "
+        "many samples, or a typical judge",
     },
     "sql --ask cost_per_judge_per_night": {
         "night": "day (UTC) of the first vote of a wave or, where votes have no wave, of the votes",
@@ -199,3 +208,9 @@ def explained(names: Iterable[str], command: str = "") -> str:
     """Return a sentence about each column; about a word of the tables of ``command`` if given."""
     known = TABLE_WORDS[command] if command else {name: row[0] for name, row in HEADINGS.items()}
     return " ".join(f"{name}: {known[name]}." for name in names)
+
+
+def explained_sources(sources: Iterable[str]) -> str:
+    """Return what sources of spreads mean that are earlier audits, each sentence after a space."""
+    named = " ".join(sources)
+    return "".join(f" {text}" for part, text in SOURCES.items() if part in named)

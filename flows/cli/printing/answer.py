@@ -15,12 +15,16 @@ from flows.cli.printing.terminal import plain
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.command_line import with_warehouse
 from tasks.kit.defaults import DETECTS_AT, Thresholds
-from tasks.kit.printable import printable
+from tasks.kit.printable import printable, wrapped
 from tasks.reporting.advice import Advice, advice, not_measured, policy
 from tasks.reporting.wording import marked
 from warehouse.path_checks import near, option_for
 
 OF_A_FILE = "`--only scorecard` has the gates, the policy, its limits, and what other gates need."
+INDENT = 11
+"""Width of what precedes the places of the last lines."""
+CONTINUED = " \\"
+"""How a line of a shell command ends that the next line continues."""
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")
 """Findings whose evidence is worth a look, the most surprising first."""
 
@@ -124,5 +128,18 @@ def show_places(console: Console, report: Path, warehouse: Path, following: str)
         ("warehouse:", near(warehouse)),
         ("next:", following),
     ):
-        text = printable(f"{what:<10} {where}")
-        console.print(text, markup=False, soft_wrap=True)
+        text = printable(str(where))
+        # Elsewhere than on a terminal, it is a line for programs.
+        if console.is_terminal and what == "next:":
+            text = _below(text, console.width)
+        console.print(f"{what:<{INDENT}}{text}", markup=False, soft_wrap=True)
+
+
+def _below(following: str, width: int) -> str:
+    """Break a sentence or a command at spaces; a command so that it can be copied as a whole."""
+    if not following.startswith("voirdire "):
+        return f"\n{'':{INDENT}}".join(wrapped(following, width - INDENT).split("\n"))
+    # The spaces of a name stay, as it is in quotes.
+    words = (shlex.quote(word).replace(" ", "\0") for word in shlex.split(following))
+    lines = wrapped(" ".join(words), width - INDENT - len(CONTINUED)).split("\n")
+    return f"{CONTINUED}\n{'':{INDENT}}".join(lines).replace("\0", " ")

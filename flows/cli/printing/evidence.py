@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -11,12 +12,13 @@ from rich.text import Text
 
 from flows.cli.printing.answer import show_command
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import echo_json, say
-from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
-from flows.running.run_row import is_calibration
+from flows.cli.printing.terminal import echo_json
+from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence, find_voted
+from flows.running.run_row import is_calibration, why_without_results
 from flows.studies.repeated import audit_again
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
+from tasks.kit.command_line import say
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing, marked, thousands
 from tasks.rewriting.word_diff import difference
@@ -29,7 +31,7 @@ NONE = {
     "invalid": "Every reply to {who} has a verdict.",
     "disagree": "No label of {who} that differs from people's is saved. "
     "`voirdire calibrate {study}` compares labels, where people voted or gave labels.",
-    "changed": "No verdict of {who} changed since the wave that drift compares with.",
+    "changed": "No vote of {who} changed since the wave that drift compares with.",
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
 OF_LABELS = (
@@ -39,7 +41,7 @@ OF_LABELS = (
 CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {
     "moved": "the furthest first",
     "disagree": "the worst first, judge by judge",
-    "changed": "those without a perturbation first, drawn at random",
+    "changed": f"{DRAWN}, votes on unperturbed answers before others",
 }
 """What to show -> how those that are shown were chosen."""
 
@@ -68,6 +70,9 @@ def show_evidence(
         if what != "disagree" and is_calibration(study, Warehouse(warehouse)):
             filters.pop("perturbation")
             say(OF_LABELS.format(study, show_command(study, path, filters, "disagree")))
+        elif what != "disagree" and not found.voted:
+            say(_without_votes(study, path, filters))
+            return
         elif not of_grades and _looked_at(what, found):
             say(NONE[what].format(who=_who(study, filters), study=study))
         for other in others:
@@ -85,7 +90,8 @@ def show_evidence(
         console.print()
     if found.total > found.rows.height:
         say(
-            f"{found.rows.height} of {found.total}, {CHOSEN[what]}; --most {found.total} shows all."
+            f"{found.rows.height} of {thousands(found.total)}, {CHOSEN[what]}; "
+            f"--most {found.total} shows all."
         )
     if found.without_results:
         shown = listing(found.rows["wave"].unique().sort().to_list())
@@ -98,6 +104,17 @@ def show_evidence(
         )
     for other in others:
         say(other)
+
+
+def _without_votes(study: str, path: Path, filters: Mapping[str, str | None]) -> str:
+    """Say that a study, or a judge of it, has no vote, why, and what to do."""
+    said = (
+        f"No vote of {filters['judge'] or f'study {study}'} is saved, so there is nothing to show"
+    )
+    if find_voted(Warehouse(path), study, None):
+        return f"{said}: `voirdire audit {quote(study)}` asks only for the votes that are missing."
+    why = why_without_results(study, Warehouse(path))
+    return f"{said}. {why[:1].upper()}{why[1:]}".rstrip()
 
 
 def _looked_at(what: str, found: Evidence) -> bool:
@@ -124,8 +141,8 @@ def _others(
     there = found.others
     if what == "changed":
         yield (
-            f"{thousands(found.total)} of {count(there['compared'], 'verdict')} changed between "
-            "two waves; some verdicts change whenever a judge is asked again."
+            f"{thousands(found.total)} of {count(there['compared'], 'vote')} changed between two "
+            "waves; some votes change whenever a judge is asked again."
             if there["compared"]
             else f"Drift compares two waves of {_who(study, filters)} that asked the same "
             "questions: give each audit a label, `--wave LABEL`."

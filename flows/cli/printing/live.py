@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-import click
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
 from rich.live import Live
@@ -16,8 +15,8 @@ from rich.segment import ControlType, Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import message
+from tasks.kit.command_line import notice, print_notice, say
+from tasks.kit.printable import message, wrapped
 from tasks.progress import Status, duration, followed
 from tasks.progress.lines import Lines
 
@@ -74,8 +73,9 @@ class LiveView:
         self._live.start(refresh=True)
 
     def tell(self, text: str) -> None:
-        """Print a line above the view."""
-        self._console.print(message(with_warehouse(text)), markup=False, highlight=False)
+        """Print a notice above the view."""
+        said = wrapped(notice(text), self._console.width)
+        self._console.print(said, markup=False, highlight=False, soft_wrap=True)
 
     def frame(self) -> SegmentLines:
         """Return what is drawn now."""
@@ -164,7 +164,7 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
         view = LiveView(status, Console(stderr=True))
         status.tell = view.tell
     else:
-        status.tell = _write
+        status.tell = print_notice
         # A command that is short says nothing but its results.
         view = Lines(status, _write if lines else lambda _: None)
     with followed(status), view:
@@ -172,7 +172,8 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
 
 
 def _write(text: str) -> None:
-    click.echo(message(with_warehouse(text)), err=True)
+    # Each line begins with the command.
+    say(message(text), err=True)
 
 
 def _line(text: str) -> Text:

@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
-from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain, say
+from flows.cli.printing.tables import RowLines, print_line, print_rows, shown, table_or_lines
+from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain
 from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
@@ -20,6 +20,7 @@ from flows.studies import Study
 from schemas.conclusions import CategoryShifts
 from schemas.keys import PEOPLE, unit_name
 from schemas.results import Contrasts, Estimates, Findings
+from tasks.kit.command_line import print_notice
 from tasks.kit.printable import several
 from tasks.pointwise.endpoints import labelled
 from tasks.prompts import prompt_of
@@ -30,7 +31,7 @@ from tasks.reporting.comparison_rows import (
     primary_contrasts,
 )
 from tasks.reporting.juries_and_models import Reworded, reworded
-from tasks.reporting.wording import clean, clip, differing, p_value, tagged
+from tasks.reporting.wording import clean, clip, differing, listing, p_value, tagged
 from warehouse.store import Warehouse
 
 CELL = ("dataset", "wave", "perturbation", "quantity")
@@ -51,7 +52,7 @@ ROWS = """
 """
 RANDOM = """
     select dataset, wave, perturbation, estimate as asr,
-        array_to_string(list_sort(list(distinct votes_per_pair)), ', ') as votes,
+        list_sort(list(distinct votes_per_pair)) as votes,
     from estimates where study = ? and statistic = 'random_baseline' and estimate is not null
     group by all order by all
 """
@@ -62,9 +63,10 @@ LEGEND = (
     "Ranks and tiers use the samples that all ranked judges share (for a person, those shared with "
     "all models); the other columns use all samples of the judge. Brackets: 95 % intervals."
 )
-AT_RANDOM = (
-    " at random (N): exact ASR of a judge that votes at random, with N votes per pair; its shift "
-    "is 0."
+AT_RANDOM = "at random"
+OF_BASELINE = (
+    " at random: exact ASR of a judge that votes at random, with this many votes per pair; its "
+    "shift is 0."
 )
 
 BIAS = """
@@ -101,45 +103,52 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         )
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
-        shown = [name for name in body[0] if compares(here) or name not in OF_PAIRS]
+        names = [name for name in body[0] if compares(here) or name not in OF_PAIRS]
         body += [
             dict.fromkeys(body[0], "")
-            | {"judge": f"at random ({line['votes']})", "ASR": number(line["asr"])}
+            | {"judge": f"{AT_RANDOM}, {_votes(line['votes'])}", "ASR": number(line["asr"])}
             for line in lines
             if _cell({**line, "quantity": cell[-1]}) == cell and compares(here)
         ]
-        cells = [[row[name] for name in shown] for row in body]
-        narrow = (_row_lines(row, shown) for row in body)
-        console.print(table_or_lines(console, shown, cells, narrow, title))
+        cells = [[row[name] for name in names] for row in body]
+        narrow = (_row_lines(row, names) for row in body)
+        console.print(table_or_lines(console, names, cells, narrow, title))
         for line in _notes(here):
-            console.print(line, markup=False)
+            print_line(console, line)
         console.print()
     if rows:
-        explained = LEGEND + (AT_RANDOM if lines else "")
-        console.print(explained, style="dim", markup=False)
+        print_line(console, LEGEND + (OF_BASELINE if lines else ""), style="dim")
     show_wordings(console, parameters, store)
 
 
 def say_outdated(warehouse: Warehouse) -> None:
     """Say on stderr which studies must be measured again after an upgrade of the file."""
     if line := outdated_line(warehouse):
-        say(line, err=True)
+        print_notice(line)
 
 
 def _row_lines(row: dict[str, str], columns: Sequence[str]) -> RowLines:
+    """Return a row as lines, without the numbers that it has not."""
     if not row["n"]:
-        return RowLines("", escape(row["judge"]), [f"ASR {row['ASR']}"])
-    judge = f"{row['judge']} ({row['is a']}, n {row['n']}): {row['finding']}"
-    rank = "-" if row["rank"] == "-" else f"{row['rank']} {row['95 %']}"
+        return RowLines("", f"{escape(row['judge'])} per pair: ASR {row['ASR']}", [])
+    known = {name: "" if text == "-" else text for name, text in row.items()}
+    size = f", n {known['n']}" if known["n"] else ""
+    judge = f"{row['judge']} ({row['is a']}{size}): {known['finding'] or 'no finding'}"
+    rank = f"{known['rank']} {known['95 %']}" if known["rank"] else "no rank"
     head = "  ".join(filter(None, (rank, row["tier"], judge)))
-    shift = f"shift {row['shift']} {row['95 % ']}"
-    others = ("over control", "sham", *(name for name in OF_PAIRS if name in columns))
-    rates = [shift, *(f"{name} {row[name]}" for name in others)]
-    return RowLines("", escape(head), [escape(rate) for rate in rates])
+    known["shift"] = f"{known['shift']} {known['95 % ']}".strip()
+    rates = ("shift", "over control", "sham", *(name for name in OF_PAIRS if name in columns))
+    parts = [f"{name} {known[name]}" for name in rates if known[name]]
+    return RowLines("", escape(head), [escape(part) for part in parts or ["no shift"]])
+
+
+def _votes(numbers: Sequence[int]) -> str:
+    words = listing([str(each) for each in numbers], "or")
+    return f"{words} vote{'' if [*numbers] == [1] else 's'}"
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Say who has no rank or no finding and why, and what limits a finding: a line per reason."""
+    """Say who has no rank or no finding and why, and what limits a finding: one per reason."""
     # For people without a finding, the next line says what they still have to vote on.
     unranked = [
         row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
@@ -148,14 +157,14 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     concluded = [row for row in rows if row["finding"] is not None]
     names: dict[tuple[str, str], list[str]] = {}
     for what, some, column in (
-        ("no rank", unranked, "unranked"),
-        ("no finding", without, "reason"),
-        ("shift", concluded, "reason"),
+        ("No rank for", unranked, "unranked"),
+        ("No finding for", without, "reason"),
+        ("Note on the finding about", concluded, "reason"),
     ):
         for row in some:
             if row[column]:
                 names.setdefault((what, row[column]), []).append(row["judge"])
-    return [f"{what}: {', '.join(each)} ({why})" for (what, why), each in names.items()]
+    return [f"{what} {listing(each)}: {why}." for (what, why), each in names.items()]
 
 
 def _is_person(row: dict[str, Any]) -> bool:
@@ -176,7 +185,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
         "tier": row["tier"] or "",
         "judge": row["judge"],
         "is a": kind,
-        "n": "-" if row["n"] is None else str(row["n"]),
+        "n": shown(row["n"]) or "-",
         "shift": number(row["shift"]),
         "95 % ": interval(row["low"], row["high"]),
         "over control": number(row["control"]),
@@ -229,7 +238,7 @@ def _show_prompts(console: Console, contrasts: pl.DataFrame, estimates: pl.DataF
     rows = [
         (
             *(row[name] for name in (*named, "prompt", "other_prompt")),
-            str(row["clusters"]),
+            shown(row["clusters"]),
             "-" if row["contrast"] is None else plain(" ".join(difference(row, labels))),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",

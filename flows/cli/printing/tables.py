@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from flows.cli.printing.live import filled
 from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import printable
+from tasks.kit.printable import printable, thousands, wrapped
 
 WHOLE = ("judge", "perturbation", "wave", "subgroup")
 """Columns of names, which are folded only if folding other columns does not suffice."""
@@ -57,8 +58,21 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     return table
 
 
+class Exact(int):
+    """A whole number of a query, which may be an identifier or a year: written without groups."""
+
+
+def as_queried(rows: pl.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, whose numbers are written as CSV has them."""
+    return [
+        tuple(Exact(value) if type(value) is int else value for value in row) for row in rows.rows()
+    ]
+
+
 def shown(value: Any) -> str:
-    """Return a value of a table as text; null is empty."""
+    """Return a value of a table as text: counts in groups of three digits; null is empty."""
+    if type(value) is int:
+        return thousands(value)
     return "" if value is None else clipped(value)
 
 
@@ -79,10 +93,11 @@ def print_rows(
             console.print(table)
             return
     for number_of, row in enumerate(rows):
-        heading = title if number_of == 0 else ""
         # A cell without anything to say has no line; null is a value of a query.
         filled_cells = [each for each in zip(columns, row, strict=True) if each[1] != ""]
-        console.print(plain_table(("", ""), filled_cells, heading), "")
+        table = plain_table(("", ""), filled_cells, "" if number_of else title)
+        table.show_header = False
+        console.print(*[""] * (number_of > 0), table, sep="\n")
 
 
 def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:
@@ -199,8 +214,12 @@ def _plain_number(value: float) -> str:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text, wrapped to the terminal, without interpreting markup in it."""
-    console.print(with_warehouse(text), style=style, markup=False)
+    """Print a text, broken at spaces to fit the terminal, without interpreting markup in it.
+
+    Control characters are replaced.
+    """
+    lines = wrapped(printable(with_warehouse(text)), console.width)
+    console.print(lines, style=style, markup=False, soft_wrap=True)
 
 
 class RowLines(NamedTuple):

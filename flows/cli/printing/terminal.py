@@ -16,7 +16,6 @@ from flows.cli.printing.tables import RowLines, as_lines, bare_table, clipped, s
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
-from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import decimal, printable
 from tasks.reporting import wording
 from tasks.reporting.summary import detected, favoured, not_recognised
@@ -265,7 +264,7 @@ def _position_legend(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     effect = f"{where}the effect of the first slot in logits"
     parts = [text for statistic, text in ((GAP, gap), (EFFECT, effect)) if statistic in shown]
     if parts:
-        yield f"position (unperturbed pairs): the shift column shows {''.join(parts)}."
+        yield f"position (unperturbed pairs): its shift is {''.join(parts)}."
 
 
 def echo_data(text: str) -> None:
@@ -277,8 +276,3 @@ def echo_data(text: str) -> None:
 def echo_json(found: object) -> None:
     """Print data as JSON; what JSON has no form for, such as a time, as text."""
     echo_data(json.dumps(found, indent=1, default=str) + "\n")
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line that may contain untrusted text, with control characters replaced."""
-    click.echo(printable(with_warehouse(text)), err=err)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.cli import measure as command
-from tasks.inference.intervals import chosen
+from tasks.kit.defaults import chosen_interval
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,9 @@ def computed_once() -> Iterator[None]:
     def results_once(log: Any, mode: str) -> Any:
         if log.titles:
             return results(log, mode)
-        return once((log.votes.write_ndjson(), mode, chosen()), partial(results, log, mode))
+        return once(
+            (log.votes.write_ndjson(), mode, chosen_interval()), partial(results, log, mode)
+        )
 
     def rows_once(frames: Any, query: str, parameters: Any) -> Any:
         texts = tuple(frame.write_ndjson() for _, frame in frames)

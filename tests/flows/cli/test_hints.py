@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
-from flows.cli.printing.terminal import say
 from schemas.judging import VoteLog
-from tasks.kit.command_line import Command, Commands, warehouse_option
+from tasks.kit.command_line import Command, Commands, say, warehouse_option
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., pl.DataFrame]

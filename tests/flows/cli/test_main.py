@@ -20,6 +20,7 @@ from flows.running.counts import RunCounts
 from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
+from tasks.kit.printable import thousands
 from tasks.readers.questions import load_own
 from warehouse.store import Warehouse
 
@@ -147,6 +148,37 @@ def test_a_first_run_that_cannot_begin_leaves_a_row(
     said = refused("audit", *words)
     assert all(part in said for part in parts), said
     assert _failure(tmp_path) in said
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (
+            ("--judge", "offline/fair"),
+            "saves it as quick. Give --name NAME to save it under another",
+        ),
+        (("--limit", "5", "--name", "mini"), "saves it as mini."),
+        (("--name", "canary"), "saves it as canary. `voirdire audit canary` runs the settings of"),
+        ((), ""),
+        (("quick", "--judge", "offline/fair"), ""),
+    ],
+)
+def test_an_audit_without_a_study_says_under_which_name_it_is_saved(
+    words: tuple[str, ...], more: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> str:
+        raise ValueError("the end")
+
+    # Once the data is read: an error in it is said alone.
+    monkeypatch.setattr("flows.running.ballots.limit_line", stop)
+    *first, end = refused("audit", *words).splitlines()
+    assert end == "voirdire: the end"
+    if more:
+        [line] = first
+        said = "voirdire: This runs study quick, as no study is named, and "
+        assert line.startswith(f"{said}{more}")
+    else:
+        assert not first
 
 
 BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
@@ -334,7 +366,7 @@ def test_plan_tells_what_an_effect_takes() -> None:
     planned = CliRunner().invoke(main, [*words, ".05"], env={"COLUMNS": "100"})
     assert planned.exit_code == 0, planned.output
     # 478 of a typical judge at two votes, see tests/flows/test_sight.py; three arms of two votes
-    assert re.search(r"offline/random +478 +2868 ", planned.stdout)
+    assert re.search(r"offline/random +478 +2\s868 ", planned.stdout)
     for effect, why in (
         ("0", "must be between"),
         ("nan", "not a finite number"),
@@ -351,7 +383,7 @@ def test_plan_counts_before_anything_is_spent() -> None:
     planned = CliRunner().invoke(main, words, env={"COLUMNS": "120"})
     assert planned.exit_code == 0, planned.output
     # 60 questions: control, and an experimental and a sham arm of 4 perturbations; 4 votes
-    assert str(60 * 9 * 4) in planned.stdout
+    assert thousands(60 * 9 * 4) in planned.stdout
     # z sigma / sqrt(60) with sigma of 4 votes, see _design: 2.8016 * .2819 / 7.746
     assert " .102" in planned.stdout
     assert "unknown" not in planned.stdout

@@ -128,6 +128,24 @@ def test_its_reasons_are_its_own(own: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("own")
+def test_a_log_without_an_order_gets_the_rows_for_which_it_is_irrelevant(tmp_path: Path) -> None:
+    irrelevant = (
+        """gives=("odd_pairs", "all_pairs"), rows={"all_pairs": {"order": "irrelevant"}},"""
+    )
+    text = ODD.replace('gives=("odd_pairs", "all_pairs"),', irrelevant)
+    (tmp_path / "statistics" / "odd_pairs.py").write_text(text)
+    STATISTICS.read_own()
+    # RewardBench scores each answer by itself, so that no order was shown.
+    scored = tmp_path / "my-model_all.jsonl"
+    scored.write_text("\n".join(json.dumps({"chosen": at, "rejected": 0}) for at in range(4)))
+    words = ["measure", str(scored), "--format", "json", "--only", "odd_pairs"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    found = [(row["statistic"], row["estimate"], row["n"]) for row in json.loads(done.stdout)]
+    assert found == [("all_pairs", 0, 4)]
+
+
 @pytest.mark.parametrize(("kappa", "biased"), [(0.0, False), (1.5, True)])
 def test_its_null_is_that_of_a_judge_without_position_bias(
     own: str, kappa: float, *, biased: bool

@@ -323,3 +323,19 @@ def test_a_plan_refuses_what_the_audit_would_refuse(tmp_path: Path) -> None:
     assert done.exit_code == 2
     said = " ".join(done.output.split())
     assert "answers (answer_id) own/q1/a2 is there already with other content" in said
+
+
+def test_a_blank_line_separates_the_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study(name="own", judges=["offline/honest"], limit=99)
+    show_plan(study, tmp_path / "none.duckdb", effect=0.1)
+    parts = capsys.readouterr().out.removesuffix("\n").split("\n\n")
+    assert [part.split("\n")[0].strip()[:36] for part in parts] == [
+        "--limit 99: the dataset has 60 quest",
+        "Calls and cost",
+        "Samples per perturbation",
+        "Smallest detectable shift with 60 sa",
+        "Samples needed to detect a shift of ",
+        "The design cannot detect the smalles",
+    ]

@@ -139,6 +139,24 @@ def test_easy_pairs_are_named_as_the_logits_decide(makes: Any, tmp_path: Path) -
     assert "easy pairs" not in " ".join(advice(detectable_effects(STUDY, 60, {}), 60, STUDY))
 
 
+def test_a_source_is_explained_where_it_is_shown() -> None:
+    def said(source: str) -> str:
+        rows = detectable_effects(STUDY, 60, {"offline/random": JudgeSpread(0.2, source)})
+        return " ".join(advice(rows, 60, STUDY, 60))
+
+    earlier = "source: the spread is that of the judge's shifts on so many samples of earlier audit"
+    others = "other perturbations: no earlier audit has those of this study."
+    votes = "at N votes: these audits had N votes per pair; the spread is converted."
+    for source, shown in (
+        ("reported", set()),
+        ("120 earlier shifts", {earlier}),
+        ("120 shifts, other perturbations", {earlier, others}),
+        ("120 earlier shifts at 2 votes", {earlier, votes}),
+    ):
+        text = said(source)
+        assert {each for each in (earlier, others, votes) if each in text} == shown
+
+
 def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> None:
     # 32 questions of four samples that all say the same have the error of 32 samples.
     cells = [(0.1, 128, 31), (0.2, 50, 49)]
@@ -242,18 +260,19 @@ def test_the_table_fits_90_columns() -> None:
 
 def test_what_an_effect_takes_by_hand() -> None:
     rows = detectable_effects(STUDY, 120, {"offline/random": JudgeSpread(0.5, "reported")})
+    # Spaces also separate thousands.
     lines = [line.split() for line in lines_of(effect_table(rows, 2, 0.074))]
     assert "shift of .074" in " ".join(lines[0])
     # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
     # .235; here (2.8016 * .3901 / .074)^2 = 218.1 and (2.8016 * .2350 / .074)^2 = 79.2, and
     # (2.8016 * .2818 / .074)^2 = 113.8 of four; three arms.
-    assert ["offline/honest", "219", "1314", "114", "1368", "80", "1440"] in lines
+    assert ["offline/honest", "219", "1", "314", "114", "1", "368", "80", "1", "440"] in lines
     # (2.8016 * .5 / .074)^2 = 358.4
-    assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
+    assert any(line[:4] == ["offline/random", "359", "2", "154"] for line in lines)
     # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
     reported = effect_advice(rows, 120, 2, 0.074)
     assert "The study has 120 samples at 2 votes per pair." in reported
-    assert "about 529 samples of a typical judge, 9522 calls" in reported
+    assert "about 529 samples of a typical judge, 9\u202f522 calls" in reported
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:

@@ -103,6 +103,41 @@ def test_a_study_whose_only_run_has_no_results_has_the_hint_of_the_gate(
     assert shown.stderr.removeprefix("voirdire: ").strip().lower() in asked
 
 
+@pytest.mark.parametrize("view", [(), ("--invalid",), ("--moved",), ("--changed",)])
+def test_a_study_without_a_vote_says_why_and_what_to_do(
+    run: Run, tmp_path: Path, make_vote_log: Make, make_shifts: Make, view: tuple[str, ...]
+) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    error = "18 x no connection to 127.0.0.1:9"
+    row = first_row("audit", "r2", make_study("quick", {}), datetime.now(UTC))
+    warehouse.start_run({**row, "state": "completed with gaps", "error": error})
+    silent = make_vote_log([{"choice": None}])
+    shifts = make_shifts([{"control": None, "experimental": None}], perturbation="boast")
+    saved = [Saving(VoteLog, silent), Saving(Shifts, shifts)]
+    warehouse.save(saved, run="r2", study="quick")
+    assert run("quick", *view).stdout == (
+        "No vote of study quick is saved, so there is nothing to show. Study 'quick' has no "
+        f"results, because its last run left none ({error}). Correct the cause and repeat the "
+        f"audit: `voirdire audit quick --warehouse {warehouse.path}`, with the same options if it "
+        "was given any; no ballot that has a vote is asked again.\n"
+    )
+
+
+def test_a_judge_without_a_vote_is_told_from_one_that_nothing_changed(
+    run: Run, tmp_path: Path, make_vote_log: Make, make_shifts: Make
+) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    log = make_vote_log([{"judge": "bea", "choice": None}, {"judge": "cy"}])
+    shifts = make_shifts([{"judge": name} for name in ("bea", "cy")], perturbation="boast")
+    saved = [Saving(VoteLog, log), Saving(Shifts, shifts)]
+    warehouse.save(saved, run="r2", study="quick")
+    assert run("quick", "--judge", "bea").stdout == (
+        "No vote of bea is saved, so there is nothing to show: `voirdire audit quick --warehouse "
+        f"{warehouse.path}` asks only for the votes that are missing.\n"
+    )
+    assert run("quick", "--judge", "cy").stdout == "No perturbation changed a verdict of cy.\n"
+
+
 def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     one, again = run("mine", "--most", "2"), run("mine", "--most", "2")
     assert one.exit_code == 0

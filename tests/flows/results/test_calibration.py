@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from hints import in_short
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from flows.cli.main import main
 from flows.cli.printing.calibration_tables import show_table
@@ -206,7 +207,7 @@ def test_a_report_has_no_column_that_is_empty_in_every_row(
     assert call("calibrate", votes.stem).exit_code == 0
     assert first_heads(f"{votes.stem}-people") == [
         ["Judge", "Items", "agreement", "kappa"],
-        ["Measure", "Estimate", "95 %", "Compare with"],
+        ["Measure", "Estimate", "95\N{NO-BREAK SPACE}%", "Compare with"],
     ]
     passed = {who: tell("".join(said)) for who, said in (("Ann", "10" * 20), ("Bob", "10" * 20))}
     judges = {who: tell("1001" * 10) for who in ("mini", "large")}
@@ -271,6 +272,33 @@ def test_saved_labels_can_be_calibrated_again(
     again = call("calibrate", "people", "--format", "json", "--epsilon", "0.2", "--no-save")
     # Votes bring clusters, here of one item each, which sum in another order.
     assert _rounded(again) == _rounded(first)
+
+
+def test_every_proportion_has_the_interval_that_is_asked_for(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse
+) -> None:
+    files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
+    done = call("calibrate", *files, "--interval", "clopper_pearson", "--format", "json")
+    assert done.exit_code == 0, done.output
+    good, _ = json.loads(done.stdout)
+    # Clopper and Pearson (1934): k of k hits have the lower end .025^(1/k).
+    lowest = 0.025 ** (1 / 60)
+    assert good["advantage_probability"] == 1
+    assert [row["low"] for row in good["annotators"]] == pytest.approx([lowest] * 3)
+    assert good["low"] == pytest.approx(lowest)
+    # The judge agrees with each person on 54 of 60, which CR2 weights make worth 59 items.
+    ends = proportion_confint(0.9 * 59, 59, method="beta")
+    for row in good["agreement"]["people"]:
+        found = row["agreement"]
+        assert (found["low"], found["high"]) == pytest.approx(ends)
+    methods = place.query(
+        "select method from advantages where low is not null union select method from "
+        "human_agreements where statistic like '%agreement' and low is not null union "
+        "select method from estimates where statistic = 'agreement'"
+    )["method"]
+    assert methods.to_list() == ["cluster-adjusted Clopper-Pearson"]
+    report = (place.path.parent / "w-reports" / "people.html").read_text()
+    assert "cluster-adjusted Clopper-Pearson, at the effective size" in report
 
 
 def _rounded(result: Result) -> Any:

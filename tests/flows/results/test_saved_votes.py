@@ -238,7 +238,7 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
         connection.execute(EARLIER)
         connection.execute("update meta set upgraded_at = now()")
     line = (
-        "An earlier version saved results here, and some marts have no rows of them. Run "
+        "voirdire: An earlier version saved results here, and some marts have no rows of them. Run "
         f"`voirdire measure VOTES --warehouse {place}` on the file of own; "
         f"`voirdire remeasure quick --warehouse {place}`."
     )

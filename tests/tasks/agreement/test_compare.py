@@ -13,7 +13,7 @@ import pytest
 from tasks.agreement.compare import ADJUSTMENT, ComparisonWithPeople, Options, compare
 from tasks.agreement.label_kinds import Declared
 from tasks.calibration.calibrate import labelled_by_files
-from tasks.kit.defaults import CalibrationThresholds
+from tasks.kit.defaults import CalibrationThresholds, calibrated_by, share_interval
 from tasks.reporting.agreement_rows import judge_views
 
 Labels = dict[str, Sequence[Any]]
@@ -97,7 +97,8 @@ def test_pass_and_fail_by_hand() -> None:
 def test_exact_intervals_on_request() -> None:
     """Clopper-Pearson of .8 of 29 effective items: quantiles of beta distributions."""
     beta = pytest.importorskip("scipy.stats").beta
-    rows = table(run({"h": HUMAN}, {"j": JUDGE}, Options(interval="clopper_pearson")))
+    with share_interval("clopper_pearson"):
+        rows = table(run({"h": HUMAN}, {"j": JUDGE}))
     assert (rows["tpr"]["low"], rows["tpr"]["high"]) == pytest.approx(
         (beta.ppf(0.025, 23.2, 6.8), beta.ppf(0.975, 24.2, 5.8))
     )
@@ -373,7 +374,8 @@ def test_findings_on_the_agreement() -> None:
     assert undecided["low"] < 0.2 < undecided["high"]
     assert undecided["finding"] == "inconclusive"
     strict = CalibrationThresholds(least_agreement=0.9)
-    limited = table(run({"h": human}, {"j": wrong}, Options(thresholds=strict)))
+    with calibrated_by(strict):
+        limited = table(run({"h": human}, {"j": wrong}))
     assert limited["kappa"]["finding"] == "does not agree"
     few = table(run({"h": human[:8]}, {"j": human[:8]}))["kappa"]
     assert (few["finding"], "fewer than 10" in few["reason"]) == ("inconclusive", True)

@@ -4,16 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
+from schemas.keys import ShareInterval
 from tasks.inference.intervals import (
     INTERVALS,
     LABELS,
     clopper_pearson,
     jeffreys,
     proportions,
-    share_interval,
     table_moments,
     wilson,
 )
+from tasks.kit.defaults import share_interval
 
 CASES = [(k, n, level) for n in (1, 7, 142) for k in (0, 1, n // 2, n) for level in (0.9, 0.95)]
 
@@ -47,7 +48,7 @@ def test_exact_intervals_hold_those_of_jeffreys() -> None:
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_shares_get_the_interval_that_is_asked_for(name: str) -> None:
+def test_shares_get_the_interval_that_is_asked_for(name: ShareInterval) -> None:
     # Three clusters of two with 2, 0 and 1 hits. R = 1/2, u = 1, -1, 0: var = 3/2 * 2 / 36 = 1/12,
     # deff = 6/12 / (1/4) = 2, so the effective size is 3.
     moments = table_moments(np.array([[2.0], [0.0], [1.0]]), np.full((3, 1), 2.0))
@@ -67,4 +68,4 @@ def test_each_interval_is_known_and_others_are_not() -> None:
     assert INTERVALS["wilson"] is wilson
     assert set(INTERVALS) == set(LABELS)
     with pytest.raises(ValueError, match=r"no interval 'wald' of a share\. Known: wilson, "):
-        share_interval("wald").__enter__()
+        share_interval("wald").__enter__()  # type: ignore[arg-type]

@@ -12,7 +12,13 @@ import pytest
 from prefect.cache_policies import NO_CACHE
 
 from tasks.kit import stage as staging
-from tasks.kit.defaults import CalibrationThresholds, Thresholds, calibrated_by, limited_by
+from tasks.kit.defaults import (
+    CalibrationThresholds,
+    Thresholds,
+    calibrated_by,
+    limited_by,
+    share_interval,
+)
 from tasks.kit.stage import (
     DAYS_VARIABLE,
     Compressed,
@@ -129,7 +135,7 @@ def test_what_has_no_plain_content_is_refused(value: object) -> None:
         _key(x=[value])
 
 
-def test_a_key_depends_on_the_limits_in_force() -> None:
+def test_a_key_depends_on_the_limits_and_the_interval_in_force() -> None:
     keys = {_key(x=1)}
     with limited_by(Thresholds(fewest_questions=30)):
         keys.add(_key(x=1))
@@ -137,7 +143,9 @@ def test_a_key_depends_on_the_limits_in_force() -> None:
         assert _key(x=1) in keys
     with calibrated_by(CalibrationThresholds(least_agreement=0.3)):
         keys.add(_key(x=1))
-    assert len(keys) == 3
+    with share_interval("jeffreys"):
+        keys.add(_key(x=1))
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize("library", ["duckdb", "numpy", "polars", "scipy"])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.advice import (
@@ -95,25 +96,61 @@ def test_too_few_questions_are_what_more_questions_decide() -> None:
     assert line.why.startswith(f"{needs}{none}")
 
 
-def test_notes_say_what_decides_an_open_gate() -> None:
-    needed, missing, other, people = open_notes(10, "my study", 7)
-    assert needed == (
-        "Where a judge has too few questions, further ones decide: it needs at least 10 "
-        "independent questions with a verdict."
-    )
-    assert missing == (
+OPEN = {**ADA, "verdict": "inconclusive", "margin": -1.0, "perturbation": None, "gate": "position"}
+OPEN |= {"finding": None, "more_questions": None, "too_few": False, "simulated": False}
+FEW = {"too_few": True, "words": "validity is inconclusive (3 of at least 10 questions)"}
+NUMBERED = {"words": POSITION, "more_questions": 40}
+REASON = {"words": "position is inconclusive (.20 of the ballots have no reply)"}
+SHAM = {"words": "boast is inconclusive (the sham itself moves this judge by .10 [.02, .18])"}
+LIMIT = "Where an interval and its limit stand instead of a number, the true value may lie so near "
+LIMIT += "the limit that it takes more than 10 times the questions asked."
+STAYS = "Where a reason stands instead of a number, more questions do not remove it."
+NUMBERS = "`mart.scorecard` has these numbers"
+LEAST = (
+    "Where a judge has too few questions, further ones decide: it needs at least 10 independent "
+)
+LEAST += "questions with a verdict."
+SIDE = "More questions decide on which side of its limit an estimate lies; the tables below say "
+SIDE += "which shift a new study of this design detects."
+
+
+def noted(*rows: Row, unanswered: int = 0) -> list[str]:
+    schema = {"words": pl.String, "finding": pl.String, "more_questions": pl.Int64}
+    frame = pl.DataFrame([{**OPEN, **row} for row in rows], schema_overrides=schema)
+    *notes, people = open_notes(frame, "my study", 10, unanswered)
+    assert "`voirdire calibrate 'my study'` says how many" in people
+    return notes
+
+
+@pytest.mark.parametrize(
+    ("rows", "notes"),
+    [
+        ([{"verdict": "pass", "words": None}], []),
+        ([{"words": NEAR}], [LIMIT]),
+        ([REASON], [STAYS]),
+        # The line about another sham says it.
+        ([SHAM], []),
+        ([NUMBERED], [f"{NUMBERS}. {SIDE}"]),
+        (
+            [NUMBERED | {"gate": "drift"}],
+            [f"{NUMBERS} (for drift: how many more than the baseline has). {SIDE}"],
+        ),
+        # Their line says that more questions do not decide.
+        ([{"finding": "detects some", "words": "detects some of a (.38 [.1, .6], limit .5)"}], []),
+        (
+            [FEW, REASON, {"words": NEAR}, NUMBERED],
+            [LEAST, f"{LIMIT} {STAYS.replace('a reason', 'another reason')} {NUMBERS}. {SIDE}"],
+        ),
+    ],
+)
+def test_notes_explain_what_is_shown_and_nothing_else(rows: list[Row], notes: list[str]) -> None:
+    assert noted(*rows) == notes
+
+
+def test_notes_say_how_many_ballots_have_no_reply() -> None:
+    assert noted({"verdict": "pass", "words": None}, unanswered=7) == [
         "7 ballots of this study have no reply yet: `voirdire audit 'my study'` asks for them."
-    )
-    assert "; where another reason stands, more questions do not remove it. " in other
-    assert "`voirdire calibrate 'my study'` says how many would" in people
-    other, _ = open_notes(None, "desk")
-    assert other == (
-        "Where an interval and its limit stand instead of a number, the true value may lie so near "
-        "the limit that it takes more than 10 times the questions asked; where a reason stands, "
-        "more questions do not remove it. `mart.scorecard` has these numbers (for drift: how many "
-        "more than the baseline has). More questions decide on which side of its limit an estimate "
-        "lies; the tables below say which shift a new study of this design detects."
-    )
+    ]
 
 
 def test_ballots_without_a_reply_are_asked_again() -> None:

@@ -58,7 +58,7 @@ def test_judges_and_people_stand_in_one_table(
     assert any(line.startswith("- - offline/x simulated 30 .00 ") for line in lines)
     assert any(line.startswith("- - people/ann person 30 .00 ") for line in lines)
     # Six random votes name the target with chance 98 / 243
-    assert any(line.startswith("at random (6) .40") for line in lines)
+    assert any(line.startswith("at random, 6 votes .40") for line in lines)
     assert any(
         line.startswith("rank: 1 is the judge that the perturbation moves least") for line in lines
     )
@@ -70,9 +70,35 @@ def test_a_narrow_terminal_gets_two_lines_per_judge(
     monkeypatch.setenv("COLUMNS", "80")
     show_ranked("quick", warehouse.path, Study())
     lines = capsys.readouterr().out.splitlines()
-    at = lines.index("  -  people/ann (person, n 30): inconclusive")
+    at = lines.index("  no rank  people/ann (person, n 30): inconclusive")
     assert lines[at + 1].startswith("    shift .00 [")
-    assert "  at random (6), ASR .40" in lines
+    assert "  at random, 6 votes per pair: ASR .40" in lines
+
+
+def test_what_a_person_lacks_is_in_words_and_without_dashes(
+    make_shifts: Make,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        {"judge": judge, "sample": f"s{n:02}", "control": "tie", "experimental_score": 0.6}
+        for judge, many in (("acme/m", 30), ("people/ann", 1), ("people/\x1bbob", 1))
+        for n in range(many)
+    ]
+    shifts = make_shifts(rows)
+    estimates = Estimates.of(pl.concat([mps(shifts=shifts), random_baseline(shifts=shifts)]))
+    # The same chance whether a pair got two votes or six.
+    votes = pl.when(pl.col("judge") == "acme/m").then(2).otherwise("votes_per_pair")
+    estimates = Estimates.of(estimates.with_columns(votes_per_pair=votes.cast(pl.Int64)))
+    monkeypatch.setenv("COLUMNS", "80")
+    show_ranked("quick", stored(estimates, conclude(estimates), tmp_path).path, Study())
+    lines = capsys.readouterr().out.splitlines()
+    row = "(person, n 1): no finding, shift .10, over control .10"
+    assert f"  no rank  people/ann {row}" in lines
+    assert "  at random, 2 or 6 votes per pair: ASR .40" in lines
+    names = "people/\N{REPLACEMENT CHARACTER}bob and people/ann"
+    assert f"No finding for {names}: fewer than 10 independent questions." in lines
 
 
 @pytest.mark.parametrize("width", ["80", "140"])
@@ -102,8 +128,8 @@ def test_a_finding_has_what_it_rests_on(
     show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path, Study())
     reported = capsys.readouterr().out
     assert "detects" in reported
-    assert "no finding: acme/few (fewer than 10 independent questions)\n" in reported
-    assert "shift: acme/m (over the control: few shams)\n" in reported
+    assert "No finding for acme/few: fewer than 10 independent questions.\n" in reported
+    assert "Note on the finding about acme/m: over the control: few shams.\n" in reported
     assert "Ranks and tiers use the samples that all ranked judges share" in " ".join(
         reported.split()
     )

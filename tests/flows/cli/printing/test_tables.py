@@ -1,11 +1,13 @@
 """Tables, and their rows as lines where the terminal is too narrow."""
 
 from io import StringIO
+from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, print_rows, table_or_lines
+from flows.cli.printing.tables import RowLines, as_queried, print_line, print_rows, table_or_lines
 
 COLUMNS = ("judge", "gate", "verdict", "value")
 ROWS = [
@@ -52,6 +54,22 @@ def test_a_list_has_no_line_for_an_empty_cell_but_one_for_null() -> None:
     assert lines == [name for name in columns if name != "column_1"]
 
 
+def test_only_between_lists_is_an_empty_line() -> None:
+    page = StringIO()
+    rows = [["ada", 1, "w1"], ["bob", 20, "w2"]]
+    print_rows(Printer(file=page, width=12), ["judge", "n", "wave"], rows, "title")
+    assert page.getvalue().splitlines() == [
+        "title",
+        "judge  ada",
+        "n      1",
+        "wave   w1",
+        "",
+        "judge  bob",
+        "n      20",
+        "wave   w2",
+    ]
+
+
 @pytest.mark.parametrize("width", [80, 8])
 def test_no_text_from_outside_controls_the_terminal(width: int) -> None:
     file = StringIO()
@@ -59,3 +77,26 @@ def test_no_text_from_outside_controls_the_terminal(width: int) -> None:
     print_rows(Printer(file=file, width=width), [hostile, "n"], [[hostile, 1]], hostile)
     assert "\x1b" not in file.getvalue()
     assert "a" in file.getvalue()
+
+
+def test_a_line_is_broken_at_spaces_and_a_path_stays_whole() -> None:
+    page = StringIO()
+    console = Printer(file=page, width=20)
+    print_line(console, "- see /of/a/team/with/long.duckdb for all of it [a]")
+    assert page.getvalue().splitlines() == [
+        "- see",
+        "  /of/a/team/with/long.duckdb",
+        "  for all of it [a]",
+    ]
+
+
+def test_counts_are_written_in_groups_and_numbers_of_a_query_are_not() -> None:
+    rows = pl.DataFrame({"n": [5400, 21], "sure": [True, False]})
+
+    def printed(cells: list[tuple[Any, ...]]) -> list[str]:
+        page = StringIO()
+        print_rows(Printer(file=page, width=80), rows.columns, cells)
+        return page.getvalue().splitlines()[1:]
+
+    assert printed(rows.rows()) == ["5\N{NARROW NO-BREAK SPACE}400   True", "   21  False"]
+    assert printed(as_queried(rows)) == ["5400   True", "  21  False"]

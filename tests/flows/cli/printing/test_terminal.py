@@ -166,6 +166,12 @@ def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> 
     assert "DP" not in rewarding
 
 
+def test_the_legend_of_the_position_is_true_without_columns() -> None:
+    position = {**ROW, "perturbation": None, "kind": "position", "statistic": "position_gap"}
+    assert "position (unperturbed pairs): its shift is the position gap (" in legend([position])
+    assert "column" not in legend([ROW, position])
+
+
 def test_the_number_of_votes_of_the_position_has_its_unit() -> None:
     position = {"perturbation": None, "kind": "position", "n": 76, "statistic": "position_gap"}
     assert "position, n 76 votes: biased (toward the first slot)" in shown(60, position)
@@ -233,7 +239,7 @@ def test_texts_are_folded_before_rows_become_records() -> None:
     ]
     # 12, 2 and 10 columns of texts, and two gaps of one
     assert printed(26, columns, row)[1].startswith("acme/judge-  20 one two")
-    assert printed(25, columns, row)[1].split() == ["judge", "acme/judge-one"]
+    assert printed(25, columns, row)[0].split() == ["judge", "acme/judge-one"]
 
 
 def test_a_name_is_broken_between_its_parts_and_a_number_keeps_its_sign() -> None:
@@ -258,7 +264,7 @@ def test_a_cell_is_six_lines_tall_at_most() -> None:
     row = ("ada", "x" * 120)
     # 120 characters in six lines of 20, beside a name of five
     assert len(printed(26, ["judge", "texts"], row)) == 1 + 6
-    assert printed(25, ["judge", "texts"], row)[1].split() == ["judge", "ada"]
+    assert printed(25, ["judge", "texts"], row)[0].split() == ["judge", "ada"]
 
 
 def test_what_fits_is_known_beforehand() -> None:
