@@ -19,7 +19,7 @@ from booth._viewing_time import Page, packed, shown, unpacked
 from booth._voters import Seat, add_seat, record, seats_of, write_choice, write_look
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice
 from tasks.validation.unknown_names import unknown
 from warehouse.evidence.people import audited_studies, pairs_of, parameters_of
 from warehouse.store import Warehouse
@@ -229,10 +229,9 @@ class Booth:
         for ballot in orphaned:
             seat.chosen.pop(ballot)
         if orphaned:
-            say(
+            print_notice(
                 f"{len(orphaned)} choices of {seat.voter} cannot be saved: study {self.study} no "
-                "longer has their pairs.",
-                err=True,
+                "longer has their pairs."
             )
         known = [*seat.saved, *seat.chosen]
         voted = Ballots.of(seat.every.filter(pl.col("ballot_id").is_in(known)))
@@ -286,10 +285,9 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
         if options != earlier:
             ledger.write({"what": "programme", "programme": options})
         if ledger.unreadable:
-            say(
+            print_notice(
                 f"Incomplete lines of the booth's journal were ignored: {ledger.unreadable}. They "
-                "were being written when the machine stopped, and no voter saw them confirmed.",
-                err=True,
+                "were being written when the machine stopped, and no voter saw them confirmed."
             )
         yield Booth(warehouse, study, ledger, programme, pairs)
 

@@ -13,7 +13,7 @@ from booth._voters import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
 from tasks.kit.code_digest import code_version, user_name
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice
 from tasks.kit.printable import several
 from warehouse.store import Saving, Warehouse, WarehouseError
 
@@ -97,10 +97,9 @@ def save_choices(
     except WarehouseError as error:
         with lock:
             seat.saving -= chosen.keys()
-        say(
+        print_notice(
             f"{several(len(chosen), 'vote')} of {seat.voter} could not be saved in the warehouse "
-            f"yet; the booth's journal keeps them: {error}",
-            err=True,
+            f"yet; the booth's journal keeps them: {error}"
         )
         return False
     with lock:

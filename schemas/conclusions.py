@@ -212,6 +212,17 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     recommendation: str = pa.Field(
         isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
     )
+    list_order: int = optional(
+        "order of the recommendation in lists: 1 for use, 3 for do not use, else 2; null in "
+        "results of an earlier version",
+        ge=1,
+        le=3,
+    )
+    summary: str = name(
+        "why, in one text: up to three reasons, the most serious first, and what is inconclusive; "
+        "null in results of an earlier version",
+        nullable=True,
+    )
     reasons: str = name(
         "what forbids or limits its use (failed or inconclusive gates), the most serious first, "
         "each with its interval and limit or the questions that it needs; undecided has what makes "

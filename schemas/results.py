@@ -330,6 +330,8 @@ class Gates(
     criterion: str = name(
         "criterion that value is about, the worst of several; else null", nullable=True
     )
+    drift_mode: str = name("mode of the row of drifts that the gate drift shows", nullable=True)
+    drift_perturbation: str = name("perturbation of that row, if it has one", nullable=True)
     value: float = optional(
         "estimate that the gate tests; for agreement, the share lost of the agreement among people "
         "or, where each item has one label, the agreement beyond chance"

@@ -15,7 +15,7 @@ from warehouse._ddl import (
 from warehouse._saving import WarehouseError
 from warehouse.path_checks import VARIABLE
 
-VERSION = 47
+VERSION = 48
 """Increased with each file in ``migrations/``, which is named after the resulting version."""
 
 OLDEST = 32

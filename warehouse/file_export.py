@@ -9,6 +9,7 @@ from typing import NamedTuple
 import duckdb
 
 from warehouse._saving import WarehouseError
+from warehouse.atomic_files import naming
 from warehouse.path_checks import is_of_another_kind
 
 FORMULA = r"^[=+\-@\t\r'']"
@@ -97,13 +98,14 @@ def copy_file(source: Path, target: Path) -> None:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as copy, source.open("rb") as file:
-            shutil.copyfileobj(file, copy, 2**20)
-            copy.flush()
-            os.fsync(copy.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with naming(target):
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as copy, source.open("rb") as file:
+                shutil.copyfileobj(file, copy, 2**20)
+                copy.flush()
+                os.fsync(copy.fileno())
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise

@@ -299,6 +299,10 @@ class Warehouse:
                     try:
                         self._lock_notices.free()
                         yield connection
+                    except BaseException:
+                        # Else closing waits for the end of a query that a signal has interrupted.
+                        connection.interrupt()
+                        raise
                     finally:
                         connection.close()
                     return

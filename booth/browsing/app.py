@@ -159,7 +159,8 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     kinds = found.kinds
     # All that a calibration has are labels that differ.
     is_calibration = kinds["calibrated"] and not (kinds["judged"] or kinds["flipped"])
-    is_offered = {**kinds, **dict.fromkeys(("invalid", "disagree"), not is_calibration)}
+    may_differ = bool(kinds["voted_by_people"] or kinds["labelled_waves"]) and not is_calibration
+    is_offered = {**kinds, "invalid": not is_calibration, "disagree": may_differ}
 
     entries = [(entry_of(row), address(filters, pair=row["id"])) for row in found.rows]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice
 
 MOST = 256
 """Maximum number of connections; a voter's browser holds one or two for seconds."""
@@ -95,4 +95,4 @@ class LogOnceAMinute:
         now = time.monotonic()
         if now - self._printed.get(text, -SECONDS_BETWEEN_NOTES) >= SECONDS_BETWEEN_NOTES:
             self._printed = {text: now}
-            say(f"voirdire: {text}. The booth continues", err=True)
+            print_notice(f"{text}. The booth continues.")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -15,7 +14,7 @@ from uuid import uuid4
 from flows.cli.completion import DEFAULT_STUDY
 from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
-from flows.running.readiness import again_line, not_ready, not_ready_line
+from flows.running.readiness import again_line, not_ready, not_ready_line, unnamed_line
 from flows.serving.access import Access, new_auth
 from flows.serving.local_models import start_servers
 from flows.serving.server import SETTINGS, Server, find_server, require_answer
@@ -26,7 +25,7 @@ from tasks.kit.exit_codes import ExitCode
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
-from warehouse.path_checks import completed_run, default_path, studies_in
+from warehouse.path_checks import completed_run, default_path
 
 QUIET = {
     # The terminal shows our own table and progress bars; the log is in the Prefect UI.
@@ -76,8 +75,7 @@ def audit_here(
 
         saved = saved_study(name, path)
     study = make_study(name, changes, base=saved, called=given_options())
-    if is_default and study.name != name:
-        current_status().tell(_default_line(study.name, path))
+    first = unnamed_line(DEFAULT_STUDY, changes, path) if is_default and changes else ""
     if saved:
         from flows.publishing.pages import require_data
 
@@ -88,6 +86,8 @@ def audit_here(
         from flows.results.up_to_date import restore_report, reuse_results
         from warehouse.store import Warehouse
 
+        if first:
+            current_status().tell(first)
         message = reuse_results(last, dated, Warehouse(path))
         restore_report(dated.name, Warehouse(path))
         results = _results_of(dated, path)
@@ -101,18 +101,11 @@ def audit_here(
             warned = confirm_spending(
                 study.model_copy(update={"judges": asked}), warehouse, view.paused
             )
-        code = _audit(study, path, server, view, warned=warned)
+        code = _audit(study, path, server, view, first=first, warned=warned)
     # Garbage collection of thousands of classes at exit takes a second.
     gc.freeze()
     gc.disable()
     return code
-
-
-def _default_line(name: str, path: Path) -> str:
-    """Say which study runs under a name if none is named."""
-    known = name in STUDIES or name in studies_in(path)
-    own = f" `voirdire audit {quote(name)}` runs the settings of study {name}." if known else ""
-    return f"This runs study {DEFAULT_STUDY}, as no study is named, and saves it as {name}.{own}"
 
 
 def _askable(study: Study, path: Path) -> list[str]:
@@ -150,7 +143,9 @@ def _row(study: Study) -> dict[str, Any]:
     return first_row("audit", str(uuid4()), study.at(now), now)
 
 
-def _audit(study: Study, path: Path, server_url: str | None, view: View, *, warned: bool) -> int:
+def _audit(
+    study: Study, path: Path, server_url: str | None, view: View, *, first: str, warned: bool
+) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     # Prefect's log handler would print records that it could not send.
     logging.raiseExceptions = False
@@ -163,7 +158,7 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, warn
     start_servers(study.judges)
     sent = True
     try:
-        state, sent = _run(study, path, access, server, warned=warned)
+        state, sent = _run(study, path, access, server, first=first, warned=warned)
         if server and sent:
             server.begin_to_stop()
         step("reading results")
@@ -188,11 +183,17 @@ def _only_simulated(study: Study) -> bool:
 
 
 def _run(
-    study: Study, path: Path, access: Access | None, server: Server | None, *, warned: bool
+    study: Study,
+    path: Path,
+    access: Access | None,
+    server: Server | None,
+    *,
+    first: str,
+    warned: bool,
 ) -> tuple[Any, bool]:
     """Return the state of the run, and whether the Prefect server received everything.
 
-    Say first what cannot be computed from the data, unless it was ``warned``.
+    Say ``first``, and what cannot be computed from the data, unless it was ``warned``.
     """
     if used := server.access if server else access:
         used.put_into_environment()
@@ -213,9 +214,10 @@ def _run(
     # Read both first, so that an unusable file is reported before a flow run exists.
     with failure_recorded(lambda: _row(study), Warehouse(path)):
         found = read_dataset(study)
-        if not warned and (line := cannot_compute(study.dataset, found)):
-            status.tell(line)
         require_free(study.name, Warehouse(path))
+        for line in (first, "" if warned else cannot_compute(study.dataset, found)):
+            if line:
+                status.tell(line)
         if others := study.not_reworded():
             status.tell(f"--reworded: {', '.join(others)} not asked in other words (no variants).")
         size = found[0].height
@@ -309,14 +311,9 @@ def _results_of(study: Study, path: Path) -> PrintedAudit:
         *((query, {"study": study.name, "wave": study.wave}) for query in (AT_HAND, NEWER)),
         *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
-    missing = None if error.is_empty() else error.item()
+    missing, waves = None if error.is_empty() else error.item(), newer["wave"].to_list()
     return PrintedAudit(
-        found.to_dicts(),
-        recommended,
-        filled,
-        at_hand.row(0, named=True),
-        missing,
-        newer["wave"].to_list(),
+        found.to_dicts(), recommended, filled, at_hand.row(0, named=True), missing, waves
     )
 
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,13 +28,14 @@ from flows.cli.options import (
     study_options,
 )
 from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
-from flows.running.processes import warn_of_ignored_files
+from flows.running.processes import KEPT, UNCHANGED, warn_of_ignored_files
 from schemas.keys import EpsilonKind, Mode, Test
 from tasks.kit.command_line import (
     CONTEXT,
     Commands,
     Finite,
     port_option,
+    print_notice,
     warehouse_option,
 )
 from tasks.kit.user_folder import require_home
@@ -60,6 +60,7 @@ def main() -> None:
     "Audit",
     "voirdire audit quick",
     "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
+    stopped=KEPT,
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @study_options("Save the results under this name. Default: the name of STUDY.")
@@ -86,6 +87,7 @@ def audit(
     "Audit",
     "voirdire plan quick",
     "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
+    stopped=UNCHANGED,
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @study_options(
@@ -154,7 +156,12 @@ def measure(votes: Path, **options: Any) -> None:
         show_measures(votes, view=view, **options)
 
 
-@command("Results", "voirdire doctor results.json", "voirdire doctor logs --people 'expert_*'")
+@command(
+    "Results",
+    "voirdire doctor results.json",
+    "voirdire doctor logs --people 'expert_*'",
+    stopped=UNCHANGED,
+)
 @click.argument("log", type=PATH)
 @log_options
 def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
@@ -310,7 +317,7 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from warehouse.store import Warehouse
 
         done = remeasure_study(study, warehouse, **options)
-        report = renew_report(study, Warehouse(warehouse or default_path()), partial(say, err=True))
+        report = renew_report(study, Warehouse(warehouse or default_path()), print_notice)
     show_ranked(study, warehouse, done.study)
     print_line(Printer(), done.message)
     if report.is_file():
@@ -344,7 +351,7 @@ def init() -> None:
     write_examples()
 
 
-@command("Audit", "voirdire list", "voirdire list dasr", name="list")
+@command("Audit", "voirdire list", "voirdire list dasr", name="list", stopped=UNCHANGED)
 @click.argument(
     "name", required=False, shell_complete=complete_from("flows.cli.listing", "known_names")
 )

@@ -32,7 +32,7 @@ from schemas.keys import ShareInterval
 from schemas.results import Estimates
 from tasks.agreement.label_kinds import Declared
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice, say
 from tasks.kit.defaults import DEFAULTS, share_interval
 from tasks.kit.printable import several
 from tasks.logs.declared_ratings import with_declared
@@ -196,7 +196,7 @@ def show_measures(
         if present.isdisjoint(_rows_of([name])):
             statistic = name if name in STATISTICS else makers[name]
             why = missing_of(log, statistic) if log.titles else missing(log.votes, statistic)
-            say(f"{name}: no rows, because {why}.", err=True)
+            print_notice(f"{name}: no rows, because {why}.")
 
 
 def _show_all(

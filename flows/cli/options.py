@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from flows.cli.completion import Complete, complete_from, complete_judges
-from flows.running.processes import clear_errors
+from flows.running.processes import AGAIN, clear_errors
 from schemas.keys import Checks, Mode, Sham, ShareInterval, Stop
 from tasks.kit.command_line import Command, Finite, OutputFile, UsablePath
 
@@ -18,10 +18,15 @@ NEXT_COLUMN = re.compile(r",(?=\w+=)")
 Decorator = Callable[..., Any]
 
 
-def command(section: str, *examples: str, name: str | None = None) -> Decorator:
-    """Return a decorator that makes a command, whose errors are one line, of a function."""
+def command(
+    section: str, *examples: str, name: str | None = None, stopped: str = AGAIN
+) -> Decorator:
+    """Return a decorator that makes a command, whose errors are one line, of a function.
+
+    ``stopped`` says what is left if it is interrupted.
+    """
     made = click.command(name, cls=Command, section=section, examples=examples)
-    return lambda function: made(clear_errors(function))
+    return lambda function: made(clear_errors(function, stopped))
 
 
 CATALOGUES = {

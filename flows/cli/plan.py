@@ -51,14 +51,15 @@ from tasks.engine.queue import (
     most_tokens,
 )
 from tasks.gates.recommendations import of_wave
+from tasks.gates.summaries import CHANCE
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
-from tasks.kit.command_line import given_options, say
+from tasks.kit.command_line import given_options, print_notice
 from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import CHANCE, SHAM_MOVES, open_notes, open_questions
+from tasks.reporting.advice import SHAM_MOVES, open_notes, open_questions
 from tasks.reporting.wording import count, thousands
 from tasks.validation.unknown_names import unknown
 from warehouse.path_checks import default_path, studies_in
@@ -118,10 +119,9 @@ def study_to_plan(study: str | None, changes: dict[str, Any], warehouse: Path | 
                 raise unknown("study", name, known, step=step)
             study = name
         elif is_known:
-            say(
+            print_notice(
                 f"This is the plan of study {DEFAULT_STUDY} with these options, as `voirdire audit`"
-                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}.",
-                err=True,
+                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}."
             )
     study = study or DEFAULT_STUDY
     saved = saved_study(study, place)

@@ -19,12 +19,13 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
-from tasks.inference.intervals import LEVEL, proportions, table_moments
+from tasks.inference.intervals import proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
     FLIPS,
     ICC,
+    pooled_spread,
     rescaled_sigma,
     samples_needed,
     samples_needed_dasr,
@@ -33,7 +34,6 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
-from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
@@ -59,34 +59,25 @@ TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "pas
 UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share of labels)"}
 """Unit of an endpoint -> how titles name it."""
 
-EARLIER = f"""
-    with measured as (
-        select e.judge, e.prompt, e.votes_per_pair, f.unit, e.n, e.df, f.by_logits,
-            e.perturbation in $perturbations as asked,
-            coalesce(e.standard_error, (e.high - e.low) / 2 / $z) as error
-        from findings as f join estimates as e
-            using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
-        where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
-            and error > 0
-        qualify row_number() over (
-            partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
-            order by e.n desc, e.study, e.wave
-        ) = 1
-    )
-    select judge, prompt, votes_per_pair, unit,
-        sqrt(sum(error ** 2 * n * df) / sum(df)) as sigma,
-        sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy, asked
-    from (from measured where asked union all select * replace (false as asked) from measured)
-    group by all having sum(df) >= {ENOUGH} order by all
-"""  # noqa: S608 - a constant of this file
-"""The primary endpoint of each judge: the variance of its mean times the number of samples. A row
-with ``asked`` is about the perturbations of the study alone, the other about all of them.
+EARLIER = """
+    select e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation, e.n, e.df, e.low, e.high,
+        e.standard_error, f.by_logits
+    from findings as f join estimates as e
+        using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
+    where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
+        and coalesce(e.standard_error, e.high - e.low) > 0
+    qualify row_number() over (
+        partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
+        order by e.n desc, e.study, e.wave
+    ) = 1
+"""
+"""The primary endpoints of each judge.
 
 Studies and waves of a dataset share samples, and often votes: of each perturbation, only the result
 with most samples counts. Flaws shift a judge's score by more on some questions than on others, so
-they count only in a study that has nothing else. Shifts that are all equal have no standard error,
-but an interval: what the questions that were not asked may do.
+they count only in a study that has nothing else.
 """
+DESIGN = ("judge", "prompt", "votes_per_pair", "unit")
 
 
 class JudgeSpread(NamedTuple):
@@ -146,13 +137,17 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, JudgeSpre
     spreads: dict[str, JudgeSpread] = {}
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
-    own, z = study.votes_per_pair, float(normal_quantile((1 + LEVEL) / 2))
-    known = {"prompts": study.prompts, "kind": kind, "z": z, "perturbations": study.asked()}
-    rows = store.query(EARLIER, known).rows()
+    own = study.votes_per_pair
+    endpoints = store.query(EARLIER, {"prompts": study.prompts, "kind": kind})
+    asked_now = endpoints.filter(pl.col("perturbation").is_in(study.asked()))
+    pooled = pl.concat(
+        pooled_spread(rows, DESIGN).with_columns(asked=pl.lit(value=asked))
+        for asked, rows in ((False, endpoints), (True, asked_now))
+    ).filter(pl.col("df") >= ENOUGH)
     # What stays comes last: the perturbations of the study, and the design nearest to its own.
-    for judge, prompt, votes, unit, sigma, shifts, easy, asked in sorted(
-        rows, key=lambda row: (row[-1], -abs(row[2] - own))
-    ):
+    distance = (pl.col("votes_per_pair") - own).abs()
+    ordered = pooled.sort("asked", -distance, *DESIGN).drop("df")
+    for judge, prompt, votes, unit, sigma, shifts, easy, asked in ordered.rows():
         if unit != unit_of(prompt_of(prompt)).replace("labels", "share"):
             continue
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])

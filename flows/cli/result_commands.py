@@ -24,6 +24,7 @@ from flows.cli.options import (
     pictures_option,
     shown_options,
 )
+from flows.running.processes import UNCHANGED
 from schemas.keys import Gate
 from tasks.evidence.browse_address import PORT, view_of
 from tasks.kit.command_line import port_option, warehouse_option
@@ -33,6 +34,7 @@ from tasks.kit.command_line import port_option, warehouse_option
     "Results",
     "voirdire show quick --judge offline/dazzled",
     "voirdire show quick --invalid --most 3",
+    stopped=UNCHANGED,
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_results)
 @shown_options
@@ -94,6 +96,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     "Results",
     'voirdire sql "select judge, shift, finding from bias"',
     "voirdire sql --ask which_judge --set study=quick",
+    stopped=UNCHANGED,
 )
 @click.argument("query", required=False)
 @click.option(

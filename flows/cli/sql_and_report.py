@@ -32,6 +32,7 @@ from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.rules import written_count
 from tasks.conclusions.summary_scores import acceptability, least_margins
+from tasks.gates.summaries import ALL_REASONS
 from tasks.kit.command_line import say
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
@@ -49,8 +50,8 @@ TEXT_LINES = (4, 2)
 """Lengths of texts of a named query that are too long for a table, in lines of the output."""
 ABOUT = ("study", "prompt", "wave", "simulated", "criterion", "kind")
 """Columns that say what the rows of a named query are about."""
-OTHERS = re.compile(r"; \d+ more reasons?$")
-"""The end of a list of reasons that is not complete."""
+OTHERS = re.compile(rf"; \d+ more reasons? in {re.escape(ALL_REASONS)}")
+"""How many reasons a recommendation has beside those that its summary shows."""
 QUERIES = (
     "Queries only read. `voirdire sql` lists the marts and questions, "
     '`voirdire sql "describe {}"` the columns of a mart.'
@@ -231,8 +232,10 @@ def _cut(rows: pl.DataFrame, width: int) -> tuple[pl.DataFrame, bool]:
 def _short(text: str, width: int) -> str:
     """Cut a text, but keep how many other reasons there are."""
     count_of = OTHERS.search(text)
-    tail = count_of.group() if count_of else ""
-    return shorten(text.removesuffix(tail), width=width - len(tail)) + tail
+    if not count_of or len(text) <= width:
+        return shorten(text, width=width)
+    tail = count_of.group()
+    return shorten(text.replace(tail, "", 1), width=width - len(tail)) + tail
 
 
 def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:

@@ -9,10 +9,11 @@ from schemas.frame import Result
 from schemas.runs import Runs
 from tasks.kit.printable import thousands
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
+from warehouse.atomic_files import naming
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
 from warehouse.path_checks import existing_path
-from warehouse.store import Warehouse
+from warehouse.store import Warehouse, WarehouseError
 
 OF_STUDY = "study = getvariable('study')"
 LOG = f"""
@@ -55,17 +56,22 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
     """
     path = existing_path(warehouse)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is not empty. Name a new folder for --output.")
+        what = "not empty" if folder.is_dir() else "no folder"
+        raise ValueError(f"{folder} is {what}. Name a new folder for --output.")
     store = Warehouse(path)
     if study is not None:
         known = store.query("select distinct study from runs order by study")["study"].to_list()
         if study not in known:
             raise unknown("study", study, known, ALL_STUDIES, where=f"in {path}")
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".export.") as place:
+    parent = folder.absolute().parent
+    with naming(folder), tempfile.TemporaryDirectory(dir=parent, prefix=".export.") as place:
         draft = Path(place) / "files"
         draft.mkdir(mode=0o700)
-        rows = store.copy(_copies(study), draft, form, study)
+        try:
+            rows = store.copy(_copies(study), draft, form, study)
+        except WarehouseError as error:
+            raise WarehouseError(str(error).replace(str(draft), str(folder))) from error
         draft.replace(folder.absolute())
     for name, number in rows.items():
         click.echo(f"{thousands(number):>10} rows  {folder / f'{name}.{form}'}")

@@ -10,18 +10,10 @@ import polars as pl
 from flows.publishing.pages import run_of_results, study_of
 from flows.running.run_row import ENDED
 from flows.studies.repeated import audit_again
-from schemas.results import (
-    BEST_DETECTED,
-    BEYOND_CHANCE,
-    DETECTED,
-    GATES,
-    IN_LOGITS,
-    IN_MEAN_SCORES,
-    MEAN_DETECTED,
-)
+from schemas.results import GATES
 from schemas.results import MEASURES as CHANGES
-from tasks.conclusions.position_bias import EFFECT
-from tasks.gates.recommendations import USE, of_wave
+from tasks.gates.consequences import USE
+from tasks.gates.recommendations import of_wave
 from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import because
 from tasks.prompts import without_digest
@@ -39,37 +31,12 @@ EXIT_CODES = {
     INCONCLUSIVE: ExitCode.WITH_GAPS,
 }
 CHECKS = """
-    select g.*, f.statistic, if(f.finding <> 'rewards', f.detected_by, null) as detected_by, (
-        select min(concat_ws(' of ', d.measure, d.perturbation)) from drifts as d
-        where g.gate = 'drift' and d.study = g.study and d.dataset = g.dataset and d.judge = g.judge
-            and d.prompt = g.prompt and d.wave = g.wave
-            and d.estimate = g.value and d.low = g.low and d.high = g.high
-    ) as drifted
-    from mart.scorecard as g
+    select g.* from mart.scorecard as g
     semi join mart.recommendations as r using (study, dataset, judge, prompt, wave)
-    left join findings as f
-        on f.study = g.study and f.dataset = g.dataset and f.judge = g.judge
-        and f.prompt = g.prompt and f.wave = g.wave and f.mode = g.mode
-        and g.gate = if(f.kind = 'position', 'position', 'bias')
-        and f.perturbation is not distinct from g.perturbation
     where g.study = $study
     order by g.judge, g.prompt, g.dataset, list_position($gates, g.gate), g.perturbation
 """
-"""Gates of judges, with the finding that one follows, and the change that drift shows.
-
-People are what judges are compared with."""
-MEASURES = {
-    "validity": "invalid replies",
-    "position": "gap",
-    "bias": "shift",
-    "discernment": DETECTED,
-    "agreement": "agreement lost",
-    EFFECT: IN_LOGITS,
-    "detection_power": "DP",
-    "detection_share": "D",
-    "flaws_detected": "D",
-}
-"""Gate, or the statistic of the finding that it follows -> what its limit is a limit of."""
+"""Gates of judges; people are what judges are compared with."""
 RECOMMENDED = "select * from mart.recommendations where study = ?"
 LAST = f"""
     select if(starts_with(state, 'completed') and {WITHOUT_VOTES}, 'silent', state) as state, error
@@ -265,25 +232,18 @@ def markdown(gated: Gated) -> str:
     return "\n".join(lines) + "\n"
 
 
-MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED, *IN_MEAN_SCORES.values()}
-"""Quantities that are named as they are, beside the agreement beyond chance."""
-
-
-def change_name(drifted: str | None) -> str:
-    """Name the quantity that changed between waves, and the perturbation under which."""
-    measure, _, perturbation = (drifted or "").partition(" of ")
-    about = f" of the {CHANGES[measure]}" if measure in CHANGES else ""
-    return f"change{about}" + (f" under {perturbation}" if perturbation else "")
+def measure_name(measure: str | None, perturbation: str | None) -> str:
+    """Name the quantity that a gate tests; of drift, the change of it under a perturbation."""
+    if measure not in CHANGES:
+        return measure or "value"
+    return f"change of the {CHANGES[measure]}" + (f" under {perturbation}" if perturbation else "")
 
 
 def _check(row: dict[str, Any], differing: list[str]) -> GateCheck:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
-    what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
-    what = what or MEASURES.get(row["gate"]) or change_name(row["drifted"])
-    if row["measure"] in MEASURED or (row["measure"] or "").startswith(BEYOND_CHANCE):
-        what = row["measure"]
+    what = measure_name(row["measure"], row["drift_perturbation"])
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return GateCheck(

@@ -12,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from flows.publishing.evidence import EXAMPLES
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import PROBED, alike_line, left_out_line
+from flows.running.readiness import TOTAL_USD
 from flows.running.run_row import is_calibration, why_without_results
 from flows.studies import STUDIES, Study, with_prompts
 from schemas.conclusions import Voters
@@ -36,18 +37,11 @@ from warehouse.store import Warehouse
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
 """Examples of a finding in a report, and of all findings, which keeps a large report readable."""
 BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
-COSTS = """
-    with once as (
-        select ballot_id, min(judge) as judge, arg_min(prompt, judge) as prompt
-        from ballots where wave = ? group by ballot_id
-    )
-    select judge, prompt, count(*) as asked,
-        case when count(*) = count(cost_usd) then sum(cost_usd) end as cost_usd
-    from votes semi join (from runs where study = ?) using (run) join once using (ballot_id)
-    group by all
-"""
-"""What each judge cost in a wave, whichever run of the study asked it; a vote that several judges
-share is charged to the first, as in `mart.cost`."""
+COSTS = f"""
+    select judge, prompt, sum(votes)::bigint as asked, {TOTAL_USD} as cost_usd
+    from mart.cost where wave = ? and study = ? group by all
+"""  # noqa: S608 - SQL of our own
+"""What each judge cost in a wave, whichever run of the study asked it."""
 NUMBERS = """
     select * from mart.numbers where study = ?
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave

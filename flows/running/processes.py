@@ -14,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tasks.kit.command_line import errors_in_a_line, say
+from tasks.kit.command_line import errors_in_a_line, print_notice
 from tasks.kit.exit_codes import ExitCode
 from tasks.kit.printable import message
 from tasks.progress import step
@@ -103,8 +103,17 @@ class Terminated(KeyboardInterrupt):
     """The process received SIGTERM."""
 
 
-def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Print errors in one line; VOIRDIRE_DEBUG=1 adds the traceback."""
+AGAIN = "Run the command again."
+KEPT = "All saved votes are kept. Run the command again to continue."
+UNCHANGED = "Nothing was changed."
+"""What a command leaves that is stopped: whatever is complete, votes, or nothing."""
+
+
+def clear_errors(command: Callable[..., Any], stopped: str = AGAIN) -> Callable[..., Any]:
+    """Print errors in one line; VOIRDIRE_DEBUG=1 adds the traceback.
+
+    ``stopped`` says what is left if the command is interrupted.
+    """
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
@@ -115,10 +124,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
         except KeyboardInterrupt as stop:
-            say(
-                "voirdire: stopped. All saved votes are kept. Run the command again to continue.",
-                err=True,
-            )
+            print_notice(f"stopped. {stopped}")
             terminated = isinstance(stop, Terminated)
             exit_now(ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED)
         except SystemExit as end:
@@ -143,7 +149,7 @@ def warn_of_ignored_files(error: str = "", *, brief: bool = False) -> None:
         named = message(", ".join(files))
         problems = [f"ignored files that cannot be used: {named}. `voirdire list` says why"]
     for problem in problems:
-        say(f"voirdire: {problem}", err=True)
+        print_notice(problem)
 
 
 def ignored_files(error: str = "") -> list[tuple[Path, str]]:

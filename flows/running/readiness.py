@@ -1,22 +1,25 @@
 """Judges that cannot be asked now: no key, no address, or a cost without a bound.
 
-This is checked before the heavy imports, so without frames. Also: whether a budget suffices.
+This is checked before the heavy imports, so without frames. Also: whether a budget suffices, and
+what runs if no study is named.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
-from flows.studies import Study
+from flows.studies import STUDIES, Study
 from tasks.engine.litellm_adapter import diverting, highest_price
 from tasks.engine.queue import most_tokens
 from tasks.kit.printable import same_command
 from tasks.progress import usd
 from tasks.providers import JUDGES, PROVIDERS, provider_of
+from warehouse.path_checks import studies_in
 
-SPENT = """
-    select if(bool_and(cost_usd is not null), sum(cost_usd), null) from mart.cost
-    where study = ? and not human
-"""
+TOTAL_USD = "if(bool_and(cost_usd is not null), sum(cost_usd), null)"
+"""Sum over rows of ``mart.cost``; null where the price of one is not known."""
+SPENT = f"select {TOTAL_USD} from mart.cost where study = ? and not human"  # noqa: S608
 """What a study has cost so far, in US dollars; null where the price of a judge is not known."""
 
 
@@ -95,6 +98,18 @@ def _missing(judge: str, dropped: list[str]) -> list[str]:
         unsent = " that is sent" if most_tokens(asked) else ""
         missing.append(f"no max_tokens{unsent} (params = {{ max_tokens = ... }})")
     return missing
+
+
+def unnamed_line(default: str, changes: Mapping[str, Any], warehouse: Path) -> str:
+    """Say that the study ``default`` runs if none is named, and under which name it is saved."""
+    name, more = changes.get("name"), ""
+    if name is None:
+        more = " Give --name NAME to save it under another name."
+    elif name in STUDIES or name in studies_in(warehouse):
+        more = f" `voirdire audit {quote(name)}` runs the settings of study {name}."
+    return (
+        f"This runs study {default}, as no study is named, and saves it as {name or default}.{more}"
+    )
 
 
 def again_line(study: Study, warehouse: Path) -> str:

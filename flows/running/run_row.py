@@ -132,7 +132,9 @@ def one_line(error: BaseException) -> str:
 
 def end_of(error: BaseException) -> dict[str, Any]:
     """Return the columns of ``runs`` for a run that ended by an error."""
-    stopped = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
+    interrupts = (KeyboardInterrupt, asyncio.CancelledError)
+    # DuckDB reports an interrupt in a query as an error of its own.
+    stopped = isinstance(error, interrupts) or isinstance(error.__cause__, interrupts)
     state = "cancelled" if stopped else "failed"
     return {"state": state, "error": one_line(error), "ended_at": datetime.now(UTC)}
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -18,8 +19,11 @@ from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 from pydantic import PrivateAttr
 
+from flows.serving.allowed_paths import served_warehouse
 from flows.serving.run_labels import tags_of
 from flows.studies import Study, StudyFile
+from flows.studies.repeated import continuing
+from warehouse.path_checks import default_path
 
 SLUG = "voirdire"
 """Slug of the study file's schedule; users' own schedules have others."""
@@ -290,12 +294,25 @@ async def settle(client: PrefectClient, registered: Registered, *, alone: bool) 
         notes = [f"was due at {missed[0]['expected_start_time'][:16]} UTC and is run now{others}"]
     begun = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
     for run in await _runs(client, registered, begun) if alone else []:
-        message = "voirdire serve ended while it ran. Its votes are kept: run it again to continue."
+        todo = f"Its votes are kept: {_how_to_continue(registered.name, run)}."
+        message = f"voirdire serve ended while it ran. {todo}"
         await client.set_flow_run_state(UUID(run["id"]), Crashed(message=message), force=True)
-        notes.append(
-            f"{run['name']} did not report its end; its votes are kept: run it again to continue"
-        )
+        notes.append(f"{run['name']} did not report its end. {todo}")
     return notes
+
+
+def _how_to_continue(name: str, run: Json) -> str:
+    """Say how to continue a run of a deployment: the same wave again, with the same options."""
+    given = run["parameters"].get("study")
+    try:
+        due = datetime.fromisoformat(run["expected_start_time"])
+        study = Study.model_validate(given)
+        study = study.model_copy(update={"wave": study.at(due).wave})
+        place = served_warehouse(run["parameters"].get("warehouse"))
+    except ValueError:
+        # A flow without a study, or a form with values that no run takes.
+        return "run it again"
+    return f"`{continuing(study, name, Path(place or default_path()))}` continues it"
 
 
 async def _runs(

@@ -13,6 +13,7 @@ from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run as this_run
 from prefect.states import Crashed
 
+from tasks.kit.printable import same_command
 from warehouse.store import Warehouse
 
 MESSAGE_SECONDS = 10.0
@@ -24,7 +25,10 @@ PAUSE_SECONDS = 60.0
 SECONDS_FOR_LOGS = 10.0
 """Timeout of sending the rest of a run's log and events when the run has ended."""
 
-KILLED = "select run from runs where state = 'killed' and list_contains(?::varchar[], run)"
+KILLED = """
+    select run, flow, coalesce(json_extract_string(parameters, '$.wave'), '') as wave
+    from runs where state = 'killed' and list_contains(?::varchar[], run)
+"""
 outcomes: list[State[None]] = []
 """Final states of the runs of this process, whether or not the server has recorded them."""
 
@@ -71,9 +75,17 @@ async def report_killed_runs(warehouse: Warehouse) -> None:
         known = {str(run.id): run.id for run in runs if str(run.id) != this_run.id}
         if not known:
             return
-        for run in warehouse.query(KILLED, [list(known)])["run"]:
-            crashed: State[None] = Crashed(message="Its process was killed.")
+        for run, flow, wave in warehouse.query(KILLED, [list(known)]).rows():
+            crashed: State[None] = Crashed(message=killed_message(flow, wave))
             await client.set_flow_run_state(known[run], crashed, force=True)
+
+
+def killed_message(flow: str, wave: str) -> str:
+    """Say that the process of a run was killed and, if it asked judges, how to continue it."""
+    said = "Its process was killed."
+    if flow != "audit":
+        return said
+    return f"{said} Its votes are kept: run {same_command(wave)} again to continue."
 
 
 async def send_the_rest() -> bool:

@@ -1,4 +1,4 @@
-"""The command that repeats an audit: its study, its wave, and the options that it was given."""
+"""The command that repeats or continues an audit: its study, its wave, the options it was given."""
 
 import shlex
 from collections.abc import Iterator
@@ -34,6 +34,25 @@ OPTIONS = {
 AUDITS = """
     select parameters from runs where study = ? and flow = 'audit' order by started_at desc
 """
+
+
+def continuing(asked: Study, named: str, path: Path) -> str:
+    """Return the command that continues an audit with the warehouse at ``path``, from any folder.
+
+    ``named`` is the file of the study, which may save its results under another name.
+    """
+    words = ["voirdire", "audit", named]
+    if asked.wave:
+        words += ["--wave", asked.wave]
+    if named in STUDIES:
+        usual = STUDIES[named].study
+        words += _options(asked, usual)
+        if asked.name != usual.name:
+            words += ["--name", asked.name]
+        if asked.budget_usd not in (usual.budget_usd, None):
+            words += ["--budget", f"{asked.budget_usd:g}"]
+    words += ["--warehouse", str(path)]
+    return shlex.join(map(printable, words))
 
 
 def audit_again(path: Path, study: str, wave: str) -> str:

@@ -2,10 +2,12 @@
 
 import polars as pl
 
+from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import CONSEQUENCES
 from tasks.kit.defaults import limits
 
 FORBIDS, CARE, UNDECIDED, STATED, PASSED, NOT_MEASURED = CONSEQUENCES
+USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
 ESSENTIAL = ("position", "validity")

@@ -69,6 +69,8 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
         low=first("low"),
         high=first("high"),
         measure=first("measure"),
+        drift_mode=first("mode"),
+        drift_perturbation=first("perturbation"),
         clusters=first("clusters"),
         shared=pl.col("clusters").max(),
         base_questions=first("base_questions"),

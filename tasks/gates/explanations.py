@@ -32,6 +32,11 @@ SUBJECTS = {
     "drift": "drift",
 }
 """Gate of the whole judge -> how a recommendation names it."""
+ABSENT = {
+    "bias": "biases",
+    **{gate: SUBJECTS[gate] for gate in ("discernment", "agreement", "drift")},
+}
+"""Gate that a judge may lack -> how a recommendation says so."""
 WITH_LABELS = "agreement with the labels"
 """How a recommendation names the gate agreement where each item has one label."""
 FAILED = {

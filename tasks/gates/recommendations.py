@@ -3,29 +3,28 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import RECOMMENDATIONS, Recommendations
+from schemas.conclusions import Recommendations
 from schemas.keys import JUDGE
 from schemas.results import Estimates, Gates
 from tasks.conclusions.rules import written
 from tasks.gates.consequences import (
     CARE,
     CORE,
+    DO_NOT_USE,
     FORBIDS,
+    NOT_ENOUGH,
     NOT_MEASURED,
     STATED,
     UNDECIDED,
+    USE,
+    WITH_CARE,
     weight,
 )
-from tasks.gates.explanations import SUBJECTS, subject
+from tasks.gates.explanations import ABSENT, subject
+from tasks.gates.summaries import summarised
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 
-USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
-ABSENT = {
-    "bias": "biases",
-    **{gate: SUBJECTS[gate] for gate in ("discernment", "agreement", "drift")},
-}
-"""Gate that a judge may lack -> how a recommendation says so."""
 BY_COIN = 0.5
 """How often a toss of a coin between two answers gives a pair the same verdict twice.
 
@@ -114,16 +113,15 @@ def recommend(
         .then(pl.lit(WITH_CARE))
         .otherwise(pl.lit(USE))
     )
-    return Recommendations.of(
-        found.join(_stated(estimates), on=JUDGE, how="left").with_columns(
-            *(text.replace("", None).alias(name) for name, text in texts.items()),
-            *(pl.when(~pl.col("forbidden")).then(name).alias(name) for name in MORE),
-            reasons=pl.concat_str("reasons", unsteady, separator="; ", ignore_nulls=True).replace(
-                "", None
-            ),
-            recommendation=recommendation,
-        )
+    recommended = found.join(_stated(estimates), on=JUDGE, how="left").with_columns(
+        *(text.replace("", None).alias(name) for name, text in texts.items()),
+        *(pl.when(~pl.col("forbidden")).then(name).alias(name) for name in MORE),
+        reasons=pl.concat_str("reasons", unsteady, separator="; ", ignore_nulls=True).replace(
+            "", None
+        ),
+        recommendation=recommendation,
     )
+    return Recommendations.of(summarised(recommended))
 
 
 def _joined(name: str, which: pl.Expr, separator: str = ", ") -> pl.Expr:

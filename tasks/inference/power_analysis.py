@@ -1,10 +1,14 @@
 """Power analysis: the smallest effect that a design can detect (methods, section 4)."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, POWER
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Spread(NamedTuple):
@@ -55,6 +59,39 @@ def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
 def rescaled_sigma(sigma: float, votes: int, to: int, judge: str = "typical") -> float:
     """Rescale ``sigma`` from ``votes`` to ``to`` votes per arm, with this judge's noise share."""
     return sigma * shift_sigma(to, judge) / shift_sigma(votes, judge)
+
+
+def pooled_spread(endpoints: "pl.DataFrame", by: Sequence[str]) -> "pl.DataFrame":
+    """Return the spread of a judge's shifts, as of independent samples, from several endpoints.
+
+    The variance of each mean times its number of samples, averaged by degrees of freedom. Shifts
+    that are all equal have no standard error, but an interval: what the questions that were not
+    asked may do.
+
+    Parameters
+    ----------
+    endpoints
+        Estimates with the columns of ``by`` and ``by_logits``.
+    by
+        Columns of what is pooled.
+
+    Returns
+    -------
+    DataFrame
+        A row for each of ``by``: ``sigma, shifts`` (number of samples), ``easy`` (whether effects
+        in logits decide) and ``df``.
+    """
+    import polars as pl
+
+    half = (pl.col("high") - pl.col("low")) / 2
+    error = pl.coalesce("standard_error", half / float(normal_quantile(1 - ALPHA / 2)))
+    variance = (error**2 * pl.col("n") * pl.col("df")).sum() / pl.col("df").sum()
+    return endpoints.group_by(by).agg(
+        sigma=variance.sqrt(),
+        shifts=pl.col("n").sum(),
+        easy=pl.col("by_logits").fill_null(value=False).any(),
+        df=pl.col("df").sum(),
+    )
 
 
 def smallest_effect(

@@ -59,10 +59,13 @@ class Catalogue(Mapping[str, Entry]):
         accept: Accept[Entry] | None = None,
         *,
         why_missing: Callable[[str], str] = lambda _: "",
+        how_to_add: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.what = what
         self._why_missing = why_missing
         """Why a name is missing: what it is, or which file is at fault; empty if unknown."""
+        self._how_to_add = how_to_add
+        """How to add an entry for an unknown name, in a sentence; empty if it is misspelt."""
         self._files = dict(bundled)
         self._load = load
         self._loaded: dict[str, Entry] = {}
@@ -135,7 +138,7 @@ class Catalogue(Mapping[str, Entry]):
             return
         if problem := self.unusable.get(name) or self._why_missing(name):
             raise UnknownNameError(problem)
-        raise unknown(self.what, name, sorted(self.files))
+        raise unknown(self.what, name, sorted(self.files), step=self._how_to_add(name))
 
     @contextmanager
     def running(self, name: str) -> Iterator[None]:

@@ -148,6 +148,16 @@ def with_warehouse(text: str) -> str:
     return NAMED_COMMAND.sub(completed, text)
 
 
+def notice(text: str) -> str:
+    """Return a line about a command, for standard error, that may contain untrusted text."""
+    return f"voirdire: {message(with_warehouse(text))}"
+
+
+def print_notice(text: str) -> None:
+    """Print a line about a command on standard error, where the output of others may be too."""
+    say(notice(text), err=True)
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print a message, which may contain untrusted text: control characters are replaced.
 
@@ -271,9 +281,12 @@ def errors_in_a_line() -> Iterator[None]:
         # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            # DuckDB reports an interrupt in a query as an error of its own.
+            raise error.__cause__ from None
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        say(f"voirdire: {message(_text(error))}", err=True)
+        print_notice(_text(error))
         sys.exit(getattr(error, "exit_code", ExitCode.WRONG_USE))
 
 

@@ -20,7 +20,7 @@ MOST_CONTROL = 0.02
 """Maximum share of other bytes in a text."""
 
 LONGEST_CAUSE = 300
-"""Maximum length of a run's error in a sentence about something else, in characters."""
+"""Maximum length of an error in a sentence about something else, in characters."""
 
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # needed by emoji and some scripts
@@ -174,8 +174,16 @@ def because(error: str | None) -> str:
     """Return the error of a run in parentheses, in one line and clipped; empty if there is none."""
     if not error:
         return ""
-    line = printable(" ".join(error.split())).rstrip(".")
-    return f" ({line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''})"
+    return f" ({_bounded(printable(' '.join(error.split())).rstrip('.'))})"
+
+
+def cause(error: BaseException | str) -> str:
+    """Return the first line of a library's error, printable and clipped, without a full stop."""
+    return _bounded(printable(str(error).strip().split("\n", maxsplit=1)[0]).rstrip("."))
+
+
+def _bounded(line: str) -> str:
+    return f"{line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''}"
 
 
 def same_command(wave: str) -> str:

@@ -16,6 +16,7 @@ from tasks.validation.invalid_values import MODULE_PATTERN
 from tasks.validation.provider_checks import refuse_params, refuse_secrets
 from tasks.validation.strict_models import Written
 from tasks.validation.toml_tables import entry, require_tables
+from tasks.validation.unknown_names import nearest
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers (litellm's names) for which litellm can create, read and list batches of chats."""
@@ -234,6 +235,10 @@ def _require_batches(judge: Judge) -> None:
         )
 
 
+ADD = (
+    "To add a judge or a provider, write a provider file: `voirdire init` writes an example to "
+    "your own folder, and docs/how-to/own-model.md explains it."
+)
 VARIABLE = "VOIRDIRE_PROVIDERS"
 """a folder with provider files of your own, instead of `providers/` in your own folder"""
 
@@ -263,12 +268,21 @@ def _judges_of(providers: Mapping[str, Path]) -> dict[str, Path]:
     }
 
 
+def _how_to_add(name: str) -> str:
+    """Say how to add a judge; empty if the name is like that of a simulated one, so misspelt."""
+    provider = (nearest(name, [*JUDGES.files]) or name).split("/")[0]
+    if provider in PROVIDERS and PROVIDERS[provider].provider.simulated:
+        return ""
+    return ADD
+
+
 JUDGES: Catalogue[Judge] = Catalogue(
     "judge",
     _judges_of({name: file for name, file in PROVIDERS.files.items() if name not in PROVIDERS.own}),
     lambda name, _: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
     lambda: _judges_of(PROVIDERS.own),
     why_missing=lambda name: PROVIDERS.unusable.get(name.split("/")[0], ""),
+    how_to_add=_how_to_add,
 )
 
 

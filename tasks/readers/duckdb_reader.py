@@ -14,12 +14,12 @@ from typing import Any, Literal
 import polars as pl
 
 from schemas.arrow import fetch
+from tasks.kit.printable import cause
 from tasks.readers.bounded import (
     MAX_FILE,
     MAX_LINE,
     OF_LOGS,
     Problems,
-    clip,
     existing_file,
     not_utf8,
     require_text,
@@ -29,7 +29,7 @@ from tasks.readers.bounded import (
 from tasks.readers.bounded import (
     RESAVE as SAVE_AS_UTF8,
 )
-from tasks.readers.parquet import as_pattern
+from tasks.readers.parquet import as_pattern, without_file
 
 MOST_SECONDS = 600
 """Time after which reading one file is given up: a small file can unpack to terabytes."""
@@ -139,7 +139,7 @@ class Source:
         try:
             found: Any = json.loads(self.path.read_bytes().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            self.problems.refuse("", f"is not JSON ({clip(str(error))})", RESAVE)
+            self.problems.refuse("", f"is not JSON ({cause(error)})", RESAVE)
         return found if isinstance(found, dict) else {}
 
     def _rows(self, tops: set[str], parsed: set[str]) -> str:
@@ -284,9 +284,9 @@ def reported(problems: Problems, text: Path | None = None) -> Iterator[None]:
         what = f"could not be read within {MOST_SECONDS} seconds"
         problems.add("", what, "Split it into several files.")
     except (duckdb.Error, UnicodeDecodeError) as error:
-        said = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
+        said = without_file(error)
         first = said.split("\n", maxsplit=1)[0]
-        where, what = "", f"cannot be read ({first[:200]})"
+        where, what = "", f"cannot be read ({cause(first)})"
         if "maximum_object_size" in first or "Maximum line size" in said:
             what = LONG_ROW
         elif text and _add_encoding_fault(text, problems):

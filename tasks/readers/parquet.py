@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.kit.printable import cause
 from tasks.readers.bounded import (
     MAX_FILE,
     MAX_ROWS,
@@ -33,12 +34,18 @@ CHUNKS = """
 NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
 COUNT = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
 ROWS = "from read_parquet($file)"
+FILE = re.compile(r"""( at end of|in|while reading) file (?:"[^"]*"|'[^']*'),? ?""")
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "2GB"}
 
 
 def as_pattern(path: Path) -> str:
     """Return a path as a pattern of DuckDB that only this file matches."""
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+
+
+def without_file(error: Exception) -> str:
+    """Return what DuckDB says, without the name of the file, which may be a copy of the user's."""
+    return FILE.sub("", str(error).strip())
 
 
 def parquet_table(
@@ -65,7 +72,7 @@ def parquet_table(
             ((number,),) = connection.execute(COUNT, file).fetchall()
             chunks = connection.execute(CHUNKS, file).fetchall()
         except (duckdb.Error, UnicodeDecodeError) as error:
-            problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
+            problems.add("", f"is not Parquet ({_cause(error)})", "Write the file again.")
             return Table([], iter(()))
     _check_sizes(number, chunks, problems)
     numeric = [name in numbers or name.startswith(prefixes) for name, _ in columns]
@@ -88,7 +95,7 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
     DuckDB reads it: a broken file ends in its errors, where Polars' reader panics. A column that
     was written without a type has the type Null.
 
-    Raise ValueError if the file cannot be read: the first line of the error.
+    Raise ValueError if the file cannot be read: the cause.
     """
     import duckdb
 
@@ -101,7 +108,7 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
                 rows = rows.select(*map(duckdb.ColumnExpression, columns))
             frame = pl.DataFrame(rows if most is None else rows.limit(most))
     except (duckdb.Error, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
-        raise ValueError(_first_line(error)) from error
+        raise ValueError(_cause(error)) from error
     empty = [pl.lit(None).alias(name) for name in frame.columns if name in nulls]
     return frame.with_columns(empty)
 
@@ -147,12 +154,12 @@ def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterato
                     problems.add(f"row {number}", what, SPLIT)
                     return
     except (duckdb.Error, UnicodeDecodeError) as error:
-        where, text = f"after row {number}", _first_line(error)
+        where, text = f"after row {number}", _cause(error)
         if "utf" in str(error).lower():
             problems.add(where, f"a text is not UTF-8 ({text})", RESAVE)
         else:
             problems.add(where, f"cannot be read ({text})", "Write the file again.")
 
 
-def _first_line(error: Exception) -> str:
-    return clip(str(error).strip().split("\n", maxsplit=1)[0])
+def _cause(error: Exception) -> str:
+    return cause(without_file(error))

@@ -9,11 +9,12 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import DETECTED, GATES
-from tasks.gates.consequences import CARE, CORE, STATED
-from tasks.gates.explanations import after_change
+from tasks.gates.consequences import CARE, STATED
+from tasks.gates.explanations import ABSENT, after_change
 from tasks.gates.more_questions import MOST_TIMES
-from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
-from tasks.kit.defaults import DETECTS_AT, POWER, TARGET_HALF_WIDTH, Thresholds
+from tasks.gates.recommendations import of_wave
+from tasks.gates.summaries import REASONS_SHOWN, SEPARATOR, list_order, why
+from tasks.kit.defaults import DETECTS_AT, TARGET_HALF_WIDTH, Thresholds
 from tasks.reporting.summary import is_person
 from tasks.reporting.wording import (
     GROUPS,
@@ -65,20 +66,9 @@ class Advice(NamedTuple):
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Order in which recommendations are listed: usable judges first."""
-REASONS_SHOWN = 3
-SEPARATOR = "; "
-"""What separates reasons, and what is undecided."""
-CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
-"""What a number of further questions promises: less where true shifts are small (section 17)."""
-
 SHAM_MOVES = "the sham itself moves this judge"
 """Begins the reason that another sham may remove."""
 
-NEAR = (
-    "is not known: if the true value lies near the limit, even {} times those asked may not be "
-    "enough"
-)
-ALL_REASONS = "mart.recommendations"
 LABELS = (
     "Agreement needs labels of people beside valid replies: the column human_label or human_grade "
     "for single answers, the column label for pairs, or labels of two people or more{booth}"
@@ -113,23 +103,27 @@ def advice(
     if recommendations.is_empty():
         return []
     shown = of_wave(recommendations, wave)
-    place = pl.col("recommendation").replace_strict({ORDER[0]: 0, ORDER[-1]: 2}, default=1)
-    missing = pl.col("not_measured").cast(pl.String).str.split(", ")
-    absent = (missing.list.contains(ABSENT[gate]) for gate in CORE)
-    shown = shown.with_columns(nothing=pl.all_horizontal(*absent).fill_null(value=False))
-    if not_measured(shown):
-        shown = shown.with_columns(not_measured=pl.lit(None, pl.String))
-    rows = with_who(shown).sort(place, "failed", "inconclusive", "who")
+    # Results of an earlier version have no order.
+    listed = pl.coalesce("list_order", list_order())
+    rows = with_who(shown).sort(listed, "failed", "inconclusive", "who")
+    said_once = bool(not_measured(shown))
     return [
         Advice(
             MARKS[row["recommendation"]],
             row["recommendation"],
             clip(clean(row["who"]), 60),
             row["simulated"],
-            _why(row, most),
+            _why(row, most, said_once=said_once),
         )
         for row in rows.to_dicts()
     ]
+
+
+def _why(row: Mapping[str, Any], most: int | None, *, said_once: bool) -> str:
+    """Say why a judge is recommended or not, and what was not measured, unless that is of all."""
+    lacking = row["not_measured"] and not said_once
+    last = f"Gates not measured: {row['not_measured']}" if lacking else ""
+    return clean(". ".join(filter(None, (why(row, most), last))))
 
 
 def by_recommendation(advised: Sequence[Advice]) -> str:
@@ -176,50 +170,6 @@ def _not_measured(recommendations: pl.DataFrame) -> list[str]:
     """Return what was not measured for any judge, if it is the same for all."""
     texts = recommendations["not_measured"].unique()
     return str(texts[0]).split(", ") if len(texts) == 1 and texts[0] else []
-
-
-def _why(row: Mapping[str, Any], most: int | None) -> str:
-    """Say why a judge is recommended or not: reasons, what is inconclusive or not measured."""
-    reasons = row["reasons"].split(SEPARATOR) if row["reasons"] else []
-    shown = reasons[:most]
-    rest = len(reasons) - len(shown)
-    more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
-    limiting = SEPARATOR.join([*shown, *more])
-    word = row["recommendation"]
-    if word == DO_NOT_USE:
-        parts = [limiting]
-    elif word == NOT_ENOUGH:
-        nothing = "none of the gates bias, discernment and agreement could be measured"
-        lacking = nothing if row["nothing"] else _missing(row)
-        # What the data do not decide comes first, as it is the reason.
-        parts = [lacking, row["undecided"], limiting, row["drift"]]
-    else:
-        # Drift may be inconclusive: it is stated, but does not make the data not enough.
-        every = row["passed"] + row["inconclusive"]
-        share = f"{row['passed']} of" if row["inconclusive"] else "all"
-        passes = f"passes {share} {count(every, 'gate')}" if word == USE else ""
-        parts = [limiting, passes, row["undecided"], row["drift"]]
-    if row["not_measured"]:
-        parts.append(f"gates not measured: {row['not_measured']}")
-    return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
-
-
-def _missing(row: Mapping[str, Any]) -> str:
-    """Say how many further questions would make the data sufficient."""
-    if row["unanswered"]:
-        return "the same audit again asks only the ballots without a reply"
-    decided, stays, few = (
-        listing(sorted(row[name].split(", ")), word) if row[name] else ""
-        for name, word in (("more_decide", "and"), ("stays_open", "or"), ("too_few", "and"))
-    )
-    if few:
-        few = f"to decide {few} takes more independent questions"
-    if decided:
-        questions = count(row["more_questions"], "more question")
-        decided = f"about {questions} would decide {decided} {CHANCE}"
-    if stays:
-        stays = f"how many questions would decide {stays} {NEAR.format(MOST_TIMES)}"
-    return SEPARATOR.join(filter(None, (few, decided, stays)))
 
 
 def open_notes(gates: pl.DataFrame, study: str, fewest: int, unanswered: int = 0) -> Iterator[str]:

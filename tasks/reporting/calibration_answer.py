@@ -16,10 +16,11 @@ from tasks.agreement.pass_words import VERDICTS as PASS_PAIRS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
+from tasks.gates.summaries import REASONS_SHOWN
 from tasks.kit.defaults import calibration_limits
 from tasks.kit.printable import first_few
 from tasks.readers.expressions import with_point
-from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
+from tasks.reporting.advice import MARKS, ORDER, Advice
 from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES, labelled
 from tasks.reporting.wording import (
     clean,
@@ -37,7 +38,10 @@ OF_PAIRS = (
     "Here a win counts only if both orders give it; the study's gate agreement counts each vote, "
     "and decides"
 )
-
+OF_EARLIER_VERSION = (
+    "An earlier version saved this agreement without a conclusion: run `voirdire calibrate` on the "
+    "same labels again"
+)
 
 OR_NAME_IT = (
     ", or name the label that passes with --pass LABEL: labels other than people's two are then "
@@ -242,8 +246,10 @@ def _advice(
     biased = [row for row in biases if row["finding"] == BIASED]
     passed = test["passed"] if test else None
     shown, more_labels, undecided = [*apart, *biased], None, agreed[:0]
+    # Only results of an earlier version have an interval without a finding.
+    earlier = [] if by_votes else [r for r in agreed if not r["finding"] and r["low"] is not None]
     if passed and not apart:
-        careful = bool(shown or (test and test["reason"]))
+        careful = bool(shown or earlier or (test and test["reason"]))
         level, word = "use with care" if careful else "use", MAY
     elif passed is None and by_votes:
         level, word, shown = "not enough data", "not decided here", agreed
@@ -257,7 +263,7 @@ def _advice(
         level = "not enough data"
         word = level if passed is None else f"not shown that it {MAY}"
         undecided = [row for row in agreed if row["finding"] == INCONCLUSIVE]
-        shown += undecided
+        shown += [*undecided, *earlier]
         more_labels = _labels_that_decide(rows, undecided)
     word += ", with care" * (level == "use with care")
     texts = [_in_words(row, limited=not by_votes) for row in shown]
@@ -271,6 +277,8 @@ def _advice(
     said = "; ".join(why)
     if by_votes and passed is None:
         said += f". {OF_PAIRS}"
+    if earlier:
+        said += f". {OF_EARLIER_VERSION}"
     one_label = any(r["statistic"] == "majority_share" and r["estimate"] == 1 for r in rows)
     if undecided and one_label:
         said += (

@@ -51,8 +51,13 @@ def environment() -> Any:
     """Return the environment of all templates, which keeps those that are compiled."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    class Loader(FileSystemLoader):
+        def get_source(self, environment: Environment, template: str) -> Any:
+            source, *more = super().get_source(environment, template)
+            return (_with_whole_percentages(source), *more)
+
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=Loader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -141,4 +146,9 @@ def _script(file: Path) -> tuple[Markup, str]:
 
 def _harmless(value: object) -> object:
     """Remove invisible characters from texts, but not from our own drawings."""
-    return clean(value) if type(value) is str else value
+    return _with_whole_percentages(clean(value)) if type(value) is str else value
+
+
+def _with_whole_percentages(text: str) -> str:
+    """Keep ``95 %`` in one line; a tag of a template that ends after a number is no percentage."""
+    return re.sub(r"(?<=\d) %(?!\})", "\N{NO-BREAK SPACE}%", text)

@@ -320,7 +320,7 @@ def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) 
     inside = asr and asr["estimate"] and limits["low"] <= asr["estimate"] <= limits["high"]
     other = "" if inside else ", with the samples that the ASR leaves out"
     return rate.with_notes(
-        f"{thousands(lost)}\N{NO-BREAK SPACE}invalid: complete votes would give "
+        f"{count(lost, 'vote')} without a verdict (control, perturbed): complete votes would give "
         f"{' to '.join(ends)}{other}"
     )
 
@@ -340,7 +340,9 @@ def _questions(row: Row | None) -> CellText:
         return CellText("not measured")
     notes = [
         count(row["n"], "sample") if row["n"] != row["clusters"] else "",
-        f"{thousands(row['dropped'])} without verdict" if row["dropped"] else "",
+        f"{count(row['dropped'], 'sample')} left out (an arm without a verdict)"
+        if row["dropped"]
+        else "",
     ]
     return CellText(thousands(row["clusters"]), ", ".join(filter(None, notes)))
 

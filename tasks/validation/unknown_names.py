@@ -1,6 +1,7 @@
 """Errors for unknown names: what is missing where, the known names, and what to do."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -68,8 +69,11 @@ def no_such_file(path: Path, named: str) -> tuple[str, str]:
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:
-    """Return the known name probably meant: closest in spelling, or the only one with that part."""
+    """Return the known name probably meant: closest in spelling, or the only one with that part.
+
+    Parts are separated by ``_``, and a judge's by ``/``.
+    """
     if near := difflib.get_close_matches(wanted, known, n=1):
         return near[0]
-    whole = [name for name in known if wanted.lower() in name.split("_")]
+    whole = [name for name in known if wanted.lower() in re.split("[_/]", name)]
     return whole[0] if len(whole) == 1 else None

@@ -16,6 +16,7 @@ import pytest
 from waiting import PATIENCE_SECONDS, wait_for
 
 from flows.publishing.served_files import reports_of
+from flows.serving.prefect_reporting import killed_message
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
@@ -196,8 +197,8 @@ def test_a_server_that_is_not_there_is_reported_at_once_and_left_alone_soon(
     done = voirdire(*SMALL, COLUMNS="300")
     assert done.returncode == 3
     lost = "no connection to 127.0.0.1:9 (api_base http://127.0.0.1:9/v1): connection refused"
-    lines = [line for line in done.stderr.splitlines() if line.startswith("emu: ")]
-    assert [line.split("; ")[0] for line in lines] == [f"emu: {lost}"] * 2
+    lines = [line for line in done.stderr.splitlines() if line.startswith("voirdire: emu: ")]
+    assert [line.split("; ")[0] for line in lines] == [f"voirdire: emu: {lost}"] * 2
     (why,) = warehouse.query("select error from runs")["error"]
     assert f"{BALLOTS} x not asked: emu never answered" in why
     assert lost in why
@@ -286,7 +287,8 @@ def test_killed_run_goes_on_where_it_stopped(
     done = voirdire(*SMALL)
     assert done.returncode == 0, done.stderr
     # The server learns from the next run that one was killed.
-    assert ask_server(f"/flow_runs/{run}")["state_type"] == "CRASHED"
+    state = ask_server(f"/flow_runs/{run}")["state"]
+    assert (state["type"], state["message"]) == ("CRASHED", killed_message("audit", ""))
     ended = warehouse.query("select run from runs where state = 'completed'").item()
     assert ask_server(f"/flow_runs/{ended}")["state_type"] == "COMPLETED"
     killed, completed = warehouse.query("select state, asked from runs order by started_at").rows()

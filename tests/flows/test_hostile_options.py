@@ -237,4 +237,5 @@ def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("flows.running.processes.exit_now", stopped.append)
     done = CliRunner().invoke(main, ["audit", *WORDS["audit"]])
     assert stopped == [130]
-    assert done.stderr.startswith("voirdire: stopped.")
+    kept = "voirdire: stopped. All saved votes are kept. Run the command again to continue.\n"
+    assert done.stderr == kept

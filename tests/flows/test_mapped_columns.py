@@ -37,8 +37,7 @@ def test_a_table_with_odd_names_becomes_a_finding(
     options = ("--dataset", "faq.csv", "--name", "faq", "--judge", "offline/gullible")
     refused = voirdire("audit", *options)
     assert refused.returncode == 2
-    which, line = refused.stderr.splitlines()
-    assert which == "This runs study quick, as no study is named, and saves it as faq."
+    [line] = refused.stderr.splitlines()
     assert "header: 'answer_a' and 'answer_b' seem to be two answers, which are called " in line
     for column in ("anchor", "target", "label", "human_score", "anchor_author"):
         assert f" {column}," in line

@@ -253,7 +253,7 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     assert dict(reported) == {
         "discernment": "best share detected over kinds of flaws",
         "position": "gap",
-        "bias factual_error": "DP",
+        "bias factual_error": "share detected",
         "bias gender_bias": "shift",
         **{f"bias {name}": "shift" for name in PROMOTE},
     }
@@ -272,7 +272,7 @@ def test_questions_are_answered_without_sql(
     ask = ("sql", "--format", "json", "--ask")
     flipped = json.loads(voirdire(*ask, "what_flipped", "--set", "study=quick").stdout)
     # Of 60, a pair could flip if both versions have a verdict, as in the statistic.
-    counted = "select judge, perturbation, n from mart.flips where study = 'quick'"
+    counted = "select *, up + down as flipped from mart.flips where study = 'quick'"
     flips = json.loads(voirdire("sql", counted, "--format", "json").stdout)
     able = {(row["judge"], row["perturbation"]): row["n"] for row in flips}
     assert {(row["judge"], row["perturbation"]): row["pairs"] for row in flipped} == able
@@ -287,6 +287,7 @@ def test_questions_are_answered_without_sql(
         assert beyond[0] > beyond[-1]
     # Whoever follows references is turned by them more often than a fair judge.
     turned = {(row["judge"], row["perturbation"]): row["flipped"] for row in flipped}
+    assert turned == {(row["judge"], row["perturbation"]): row["flipped"] for row in flips}
     assert (
         turned["offline/dazzled", "fake_reference"] > 3 * turned["offline/fair", "fake_reference"]
     )

@@ -9,8 +9,8 @@ import pytest
 
 from flows.cli.main import main
 from flows.running.run_row import first_row
-from flows.studies import Study, make_study
-from flows.studies.repeated import OPTIONS, audit_again
+from flows.studies import STUDIES, Study, make_study
+from flows.studies.repeated import OPTIONS, audit_again, continuing
 from warehouse.store import Warehouse
 
 NOW = datetime.now(UTC)
@@ -73,3 +73,15 @@ def test_every_option_is_one_of_the_audit() -> None:
     assert {name: [option] for name, option in OPTIONS.items()} == {
         name: known[name] for name in OPTIONS
     }
+
+
+def test_an_audit_is_continued_with_the_options_that_its_form_changed() -> None:
+    usual = STUDIES["quick"].study
+    place = Path("/data/my votes.duckdb")
+    end = "--warehouse '/data/my votes.duckdb'"
+    assert continuing(usual, "quick", place) == f"voirdire audit quick {end}"
+    changes = {"judges": ["offline/fair"], "budget_usd": 2.5, "name": "mine", "wave": "a b"}
+    changed = usual.model_copy(update=changes)
+    assert continuing(changed, "quick", place) == (
+        f"voirdire audit quick --wave 'a b' --judge offline/fair --name mine --budget 2.5 {end}"
+    )

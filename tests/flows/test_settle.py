@@ -19,7 +19,7 @@ from flows.serving.deployments import KeptDeployment, settle, switch
 from flows.audit import audit
 from flows.studies import Study, StudyFile
 
-FILE = StudyFile(about="x", cron="0 3 * * *", study=Study(judges=["offline/random"]))
+FILE = StudyFile(about="x", cron="0 3 * * *", study=Study(judges=["offline/random"], wave="{date}"))
 
 async def main():
     made = KeptDeployment.of(audit, "left", "x", [], FILE)
@@ -35,7 +35,8 @@ async def main():
         due = [r for r in runs if r.expected_start_time < now and r.id != begun.id]
         states = [r.state.type for r in sorted(due, key=lambda r: r.expected_start_time)]
         after = await client.read_flow_run(begun.id)
-        print(json.dumps([states, after.state.type, settled]))
+        wave = f"{begun.expected_start_time:%Y-%m-%d}"
+        print(json.dumps([states, after.state.type, settled, after.state.message, wave]))
         await client.delete_deployment(id)
         for run in [*due, begun]:
             try:
@@ -60,10 +61,14 @@ def test_one_missed_run_is_made_up_for_and_what_ran_has_crashed(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    states, begun, (shared, alone) = json.loads(done.stdout.splitlines()[-1])
+    states, begun, (shared, alone), message, wave = json.loads(done.stdout.splitlines()[-1])
     assert states == ["CANCELLED", "CANCELLED", "SCHEDULED"]
     assert begun == "CRASHED"
     # At a server that others use too, they may be running it.
     assert len(shared) == 1
     assert "UTC and is run now; 2 earlier runs are cancelled" in shared[0]
-    assert "did not report its end; its votes are kept" in alone[-1]
+    place = Path(environment.get("VOIRDIRE_WAREHOUSE", tmp_path / "voirdire.duckdb"))
+    command = f"voirdire audit left --wave {wave} --warehouse {place}"
+    todo = f"Its votes are kept: `{command}` continues it."
+    assert alone[-1].endswith(f"did not report its end. {todo}")
+    assert message == f"voirdire serve ended while it ran. {todo}"

@@ -82,6 +82,7 @@ def _read(terminal: int) -> Iterator[bytes]:
             yield os.read(terminal, 65536)
 
 
+WHICH = "voirdire: This runs study quick, as no study is named, and saves it as"
 LINE = re.compile(r"audit tiny: (started|ended after .+|[a-z].+, \d+ of \d+ ballots .+)")
 """The last tenth of the ballots may be reported when votes are counted or measured already."""
 TINY = ("audit", "--judge", "offline/fair", "--limit", "5", "--name", "tiny")
@@ -120,7 +121,7 @@ def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
     assert "audit tiny: writing the report" in plain
     shown = screen_of(sent)
     first, *rest = [line for line in shown if line]
-    assert first.startswith("This runs study quick, as no study is named, and saves it")
+    assert first == WHICH.removesuffix(" saves it as")
     assert "Which judge to use" in rest[:2]
     assert not [line for line in shown if "audit tiny" in line or "ballots (" in line]
     report = shown.index("report:    w-reports/tiny.html")
@@ -162,7 +163,7 @@ def test_a_measurement_says_its_steps(on_a_terminal: Callable[..., str]) -> None
 def test_without_a_terminal_an_audit_writes_lines(voirdire: Callable[..., Any]) -> None:
     done = voirdire(*TINY)
     said = done.stderr.splitlines()
-    assert said[0] == "This runs study quick, as no study is named, and saves it as tiny."
+    assert said[0] == f"{WHICH} tiny."
     assert said[1] == "audit tiny: started"
     assert said[-1].startswith("audit tiny: ended after")
     assert all(LINE.fullmatch(line) for line in said[1:])

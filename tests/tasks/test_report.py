@@ -48,7 +48,7 @@ def source(parts: Any) -> str:
         ".025",
         "raw .012",
         "57",
-        "58 samples, 3 without verdict",
+        "58 samples, 3 samples left out (an arm without a verdict)",
         f"{MINUS}.07",  # all numbers
         "200",
         "195",

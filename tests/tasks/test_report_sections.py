@@ -51,13 +51,14 @@ def test_an_asr_stands_beside_what_unreadable_votes_hide(parts: Any) -> None:
         reported = parts.report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
         return str(parts.Page(reported).text)
 
-    assert ".47 [.36, .58]; 5 invalid: complete votes would give .45 to .50" in page(bounds, *lost)
+    note = "5 votes without a verdict (control, perturbed): complete votes would give .45 to .50"
+    assert f".47 [.36, .58]; {note}" in page(bounds, *lost)
     # Two samples without a verdict could only have been no success: 27 of 57 is above the range.
     beside = {**bounds, "low": 0.44, "high": 0.46}
     left_out = ", with the samples that the ASR leaves out"
     assert f"complete votes would give .44 to .46{left_out}" in page(beside, *lost)
     assert left_out not in page(bounds, *lost)
-    assert "invalid: complete" not in page(bounds, *({**row, "hits": 0} for row in lost))
+    assert "complete votes" not in page(bounds, *({**row, "hits": 0} for row in lost))
 
 
 def test_the_text_on_position_states_the_rule_of_its_findings(parts: Any) -> None:
@@ -278,3 +279,14 @@ def test_of_very_many_numbers_those_of_whole_cells_stand_in_the_page(
     assert ".81" in text
     assert ".56" not in text
     assert "voirdire sql --format csv 'from mart.numbers where study = '\"'\"'ann'\"'\"''" in text
+
+
+def test_a_percentage_and_the_time_of_the_run_stay_in_one_line(parts: Any) -> None:
+    page = parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    told = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    # From the text of a template, and from the glossary.
+    for words in ("Brackets contain 95\N{NO-BREAK SPACE}% intervals", "the 95\N{NO-BREAK SPACE}% "):
+        assert words in told
+    assert not re.search(r"\d %", told)
+    assert f"run of <time>{parts.FACTS.when}</time>" in page
+    assert "time { white-space: nowrap; }" in page

@@ -26,6 +26,13 @@ def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None
     assert pipe.is_fifo()
 
 
+def test_an_error_names_the_file_and_not_the_draft() -> None:
+    with pytest.raises(OSError, match="cannot be written") as raised:
+        write_private(Path("/proc/rows.csv"), b"rows")
+    assert raised.value.filename == "/proc/rows.csv"
+    assert raised.value.strerror == "cannot be written (No such file or directory)"
+
+
 def test_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is a folder\. Name a file"):
         write_private(tmp_path, b"")

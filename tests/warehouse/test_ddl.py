@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,15 +5,12 @@ import duckdb
 import pytest
 
 from schemas.curation import Questions
-from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES
 from warehouse import _ddl, _schema
 from warehouse._ddl import ADDED, FRAMES, added_columns, marts_digest
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
 NEXT = _schema.VERSION + 1
-NEXT_OF_OLDEST = _schema.OLDEST + 1
-MIGRATIONS = _schema.MIGRATIONS
 VIEWS = """
     select view_name from duckdb_views()
     where schema_name = 'mart' order by all
@@ -205,50 +201,3 @@ def test_a_new_file_needs_no_migration(
     monkeypatch.setattr(_schema, "VERSION", NEXT)
     assert warehouse.read(Questions).is_empty()
     assert warehouse.query("select schema_version from meta").rows() == [(NEXT,)]
-
-
-def test_there_is_one_migration_for_each_version_after_the_first() -> None:
-    numbers = sorted(file.name[:4] for file in _schema.MIGRATIONS.glob("*.sql"))
-    assert numbers == [f"{number:03}_" for number in range(NEXT_OF_OLDEST, NEXT)]
-
-
-def test_saved_gates_name_the_best_share_as_new_ones_do() -> None:
-    with duckdb.connect() as connection:
-        connection.execute("create table gates (measure varchar, words varchar)")
-        connection.execute("create table judge_recommendations (reasons varchar)")
-        before = [
-            f"{DETECTED} of the kind detected best",
-            f"{DETECTED} in mean scores (D) of the kind detected best",
-            "gap",
-        ]
-        for text in before:
-            words = f"does not detect flaws ({text} .09 [-.02, .21], limit .20)"
-            connection.execute("insert into gates values (?, ?)", [text, words])
-            connection.execute("insert into judge_recommendations values (?)", [f"{words}; more"])
-        connection.execute((MIGRATIONS / "047_best_share.sql").read_text(encoding="utf-8"))
-        gates = connection.sql("from gates").fetchall()
-        advice = connection.sql("from judge_recommendations").fetchall()
-    after = [BEST_DETECTED, IN_MEAN_SCORES[BEST_DETECTED], "gap"]
-    words = [f"does not detect flaws ({text} .09 [-.02, .21], limit .20)" for text in after]
-    assert gates == [*zip(after, words, strict=True)]
-    assert advice == [(f"{text}; more",) for text in words]
-
-
-def test_a_file_of_the_oldest_schema_is_brought_forward_to_the_same_tables(
-    tmp_path: Path, migrations: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for file in MIGRATIONS.glob("*.sql"):
-        shutil.copy(file, migrations)
-    # Descriptions are written by a migration, so there is one more.
-    (migrations / f"{NEXT:03}_nothing.sql").write_text("select 1")
-    monkeypatch.setattr(_schema, "VERSION", NEXT)
-    old, new = Warehouse(tmp_path / "old.duckdb"), Warehouse(tmp_path / "new.duckdb")
-    with duckdb.connect(str(old.path)) as connection:
-        oldest = Path(__file__).with_name(f"schema_{_schema.OLDEST:03}.sql")
-        connection.execute(oldest.read_text(encoding="utf-8"))
-    columns = """
-        select table_name, column_name, data_type, is_nullable, comment from duckdb_columns()
-        where not internal and schema_name = 'main' order by all
-    """
-    assert old.query(columns).equals(new.query(columns))
-    assert old.query(VIEWS).equals(new.query(VIEWS))

@@ -163,6 +163,8 @@ KINDS = f"""
         exists(from verdicts where study = $study)
             or exists(from ratings where study = $study) as judged,
         exists(from differing_labels where study = $study) as calibrated,
+        exists(from vote_log where study = $study and human)
+            or exists(from ratings where study = $study and human) as voted_by_people,
         (
             select sum(n)::bigint from mart.human_agreement
             where study = $study and slice_column is null
@@ -280,7 +282,8 @@ class ComparisonPage(NamedTuple):
     """Whether there are verdicts that can be ``flipped``, grades that can be ``moved``, votes of
     judges (``judged``), and labels that differ from people's (``calibrated``); the number of
     ``labels`` of judges that were compared with people's, null if none was; and the waves whose
-    labels differ, also in its calibrations (``labelled_waves``), null if none does."""
+    labels differ, also in its calibrations (``labelled_waves``), null if none does; and whether
+    people have voted (``voted_by_people``)."""
     running: dict[str, int] | None
     """Votes so far, and all, of a run that goes on; null if there is none."""
 

@@ -17,7 +17,7 @@ from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.explanations import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice, say
 from tasks.kit.defaults import DEFAULTS, CalibrationThresholds, Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
@@ -89,7 +89,7 @@ def show_catalogues(only: str | None = None) -> None:
             # The command itself names ignored files of other catalogues as it ends.
             if listing.catalogue is STUDIES:
                 for problem in STUDIES.unusable.values():
-                    say(problem, err=True)
+                    print_notice(problem)
 
 
 def known_names() -> set[str]:

@@ -9,6 +9,7 @@ from schemas.results import (
     DETECTED,
     IN_LOGITS,
     IN_MEAN_SCORES,
+    IN_SDS,
     MEAN_DETECTED,
 )
 from tasks.kit.defaults import CALIBRATION, DEFAULTS
@@ -167,6 +168,7 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
     "gate": {
         "invalid replies": "share of the ballots whose reply has no verdict, with its limit",
         "gap": "share of votes for the answer shown first, minus one half",
+        IN_SDS: "shift of grades in standard deviations of the grades of the judge",
         IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
         DETECTED: "share of flaws detected: DP, or D of the ratings of single answers",
         IN_MEAN_SCORES[DETECTED]: "D, where DP has too few questions or its floor is low",

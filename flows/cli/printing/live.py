@@ -15,7 +15,7 @@ from rich.segment import ControlType, Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from tasks.kit.command_line import say, with_warehouse
+from tasks.kit.command_line import notice, print_notice, say
 from tasks.kit.printable import message, wrapped
 from tasks.progress import Status, duration, followed
 from tasks.progress.lines import Lines
@@ -73,8 +73,8 @@ class LiveView:
         self._live.start(refresh=True)
 
     def tell(self, text: str) -> None:
-        """Print a line above the view."""
-        said = wrapped(message(with_warehouse(text)), self._console.width)
+        """Print a notice above the view."""
+        said = wrapped(notice(text), self._console.width)
         self._console.print(said, markup=False, highlight=False, soft_wrap=True)
 
     def frame(self) -> SegmentLines:
@@ -164,7 +164,7 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
         view = LiveView(status, Console(stderr=True))
         status.tell = view.tell
     else:
-        status.tell = _write
+        status.tell = print_notice
         # A command that is short says nothing but its results.
         view = Lines(status, _write if lines else lambda _: None)
     with followed(status), view:
@@ -172,6 +172,7 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
 
 
 def _write(text: str) -> None:
+    # Each line begins with the command.
     say(message(text), err=True)
 
 

@@ -20,7 +20,7 @@ from flows.studies import Study
 from schemas.conclusions import CategoryShifts
 from schemas.keys import PEOPLE, unit_name
 from schemas.results import Contrasts, Estimates, Findings
-from tasks.kit.command_line import say
+from tasks.kit.command_line import print_notice
 from tasks.kit.printable import several
 from tasks.pointwise.endpoints import labelled
 from tasks.prompts import prompt_of
@@ -124,7 +124,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
 def say_outdated(warehouse: Warehouse) -> None:
     """Say on stderr which studies must be measured again after an upgrade of the file."""
     if line := outdated_line(warehouse):
-        say(line, err=True)
+        print_notice(line)
 
 
 def _row_lines(row: dict[str, str], columns: Sequence[str]) -> RowLines:

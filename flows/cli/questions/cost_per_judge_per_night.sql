@@ -2,7 +2,9 @@
 -- study: name of the study [all studies]
 -- days: how many days back [30]
 with asked as (
-    select *, if(wave = '', (first_vote at time zone 'UTC')::date, null) as alone from mart.cost
+    -- What a judge was asked in one run is of one day, also if it was asked with several prompts until after midnight.
+    select *, if(wave = '', (min(first_vote) over (partition by run, judge, wave) at time zone 'UTC')::date, null) as alone
+    from mart.cost
     where $study in (study, 'all studies') and not human
 ),
 nights as (

@@ -5,7 +5,7 @@ with waves as (select judge, prompt, max(first_vote) as newest from mart.replies
 compared as (
     select
         d.*, r.first_vote, d.state in ('alert', 'suspect') as changed, g.verdict, concat_ws(' of ', d.measure, d.perturbation) as name,
-        (d.change = g.value and d.low = g.low and d.high = g.high) is true as gated,
+        (d.mode = g.drift_mode and d.measure = g.measure and d.perturbation is not distinct from g.drift_perturbation) is true as gated,
         arg_max(d.wave, r.first_vote) filter (where d.state = 'suspect') over same as suspected,
     from mart.drift as d
     join mart.replies as r using (judge, prompt, wave)

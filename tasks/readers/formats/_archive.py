@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from tasks.kit.printable import several
+from tasks.kit.printable import cause, several
 from tasks.readers.bounded import MAX_FILE, Problems, clip
 from tasks.readers.duckdb_reader import file_literal, quoted, reported, run_query
 
@@ -49,7 +49,7 @@ def members(path: Path, problems: Problems) -> dict[str, zipfile.ZipInfo]:
         with zipfile.ZipFile(path) as archive:
             found = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        problems.add("", f"is not a complete ZIP archive ({clip(str(error))})", AGAIN)
+        problems.add("", f"is not a complete ZIP archive ({cause(error)})", AGAIN)
     if len(found) > MOST_MEMBERS:
         problems.add("", f"has {len(found)} members; at most {MOST_MEMBERS} are allowed", AGAIN)
     if len({each.filename for each in found}) < len(found):
@@ -143,7 +143,7 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
                     file.write(archive.read(each))
                     file.write(b"\n")
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
-        problems.refuse("", f"has a damaged member ({clip(str(error))})", AGAIN)
+        problems.refuse("", f"has a damaged member ({cause(error)})", AGAIN)
     if too_large:
         problems.refuse(*too_large, BOMB)
 

@@ -213,6 +213,12 @@ def test_why_there_is_no_disagreement_is_said(client: Client, browsed: Warehouse
     both = html.unescape(client.get("/study/quick?disagree=1&judge=offline/honest").text)
     assert none in re.sub("</?code>", "`", both)
     assert none not in re.sub("</?code>", "`", client.get("/study/quick?flipped=1").text)
+    # The filter appears when people have voted.
+    box = 'name="disagree"'
+    assert (box in text, box in client.get("/study/quick").text) == (True, False)
+    with duckdb.connect(str(browsed.path)) as connection:
+        connection.execute("update vote_log set human = true where judge = 'offline/honest'")
+    assert box in client.get("/study/quick").text
 
 
 def test_studies_are_listed_with_what_they_are(client: Client, browsed: Warehouse) -> None:

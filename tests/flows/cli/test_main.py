@@ -150,6 +150,37 @@ def test_a_first_run_that_cannot_begin_leaves_a_row(
     assert _failure(tmp_path) in said
 
 
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (
+            ("--judge", "offline/fair"),
+            "saves it as quick. Give --name NAME to save it under another",
+        ),
+        (("--limit", "5", "--name", "mini"), "saves it as mini."),
+        (("--name", "canary"), "saves it as canary. `voirdire audit canary` runs the settings of"),
+        ((), ""),
+        (("quick", "--judge", "offline/fair"), ""),
+    ],
+)
+def test_an_audit_without_a_study_says_under_which_name_it_is_saved(
+    words: tuple[str, ...], more: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> str:
+        raise ValueError("the end")
+
+    # Once the data is read: an error in it is said alone.
+    monkeypatch.setattr("flows.running.ballots.limit_line", stop)
+    *first, end = refused("audit", *words).splitlines()
+    assert end == "voirdire: the end"
+    if more:
+        [line] = first
+        said = "voirdire: This runs study quick, as no study is named, and "
+        assert line.startswith(f"{said}{more}")
+    else:
+        assert not first
+
+
 BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
     ("malformed", b'{"question_id": "q1", \n', ("line 1", "JSON")),
     ("missing", json.dumps({**GOOD, "target": None}).encode(), ("line 1", "target")),

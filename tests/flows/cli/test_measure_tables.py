@@ -194,7 +194,7 @@ def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
 def test_what_is_not_there_is_reported_with_why(measure: Any, name: str, why: str) -> None:
     result = measure(ballots("ada", FAIR), "--only", name)
     assert result.stdout == ""
-    assert result.stderr.startswith(f"{name}: no rows, because ")
+    assert result.stderr.startswith(f"voirdire: {name}: no rows, because ")
     assert why in result.stderr
 
 

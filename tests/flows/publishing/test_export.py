@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from flows.cli.main import main
 from schemas.results import Estimates
 from tasks.statistics.mps import mps
-from warehouse.store import Saving, Warehouse
+from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Any]
 RUN = {
@@ -86,7 +86,7 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
     ("words", "reported"),
     [
         (("quick", "--output", "{full}"), "is not empty"),
-        (("quick", "--output", "{full}/v.duckdb"), "is not empty"),
+        (("quick", "--output", "{full}/v.duckdb"), "v.duckdb is no folder. Name a new folder"),
         (("none", "--output", "{full}/new"), "Known: other, quick."),
         (("quick",), "Missing option '--output'"),
     ],
@@ -99,6 +99,36 @@ def test_an_export_that_cannot_be_made_leaves_nothing(
     assert done.exit_code == 2
     assert reported in done.output
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("export", "--output"), "/proc/out"),
+        (("snapshot", "--output"), "/proc/copy.duckdb"),
+        (("sql", "select 1", "--output"), "/proc/rows.csv"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_as_the_user_names_it(
+    shelf: Warehouse, words: tuple[str, ...], place: str
+) -> None:
+    done = _run(shelf, *words, place)
+    assert done.exit_code == 2
+    why = "cannot be written (No such file or directory)"
+    assert done.stderr == f"voirdire: {place}: {why}\n"
+
+
+def test_an_error_while_rows_are_exported_names_the_folder_of_the_user(
+    shelf: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Warehouse, __: object, folder: Path, *___: object) -> None:
+        raise WarehouseError(f'IO Error: Could not write file "{folder}/votes.csv": no space left')
+
+    monkeypatch.setattr(Warehouse, "copy", full)
+    done = _run(shelf, "export", "--output", str(tmp_path / "out"))
+    assert done.exit_code == 2
+    said = f'voirdire: IO Error: Could not write file "{tmp_path}/out/votes.csv": no space left\n'
+    assert done.stderr == said
 
 
 QUERY = "select '=1+1' as formula, chr(27) || '[2J' as control, 1.5 as number, [1, 2] as list"

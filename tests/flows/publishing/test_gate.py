@@ -16,15 +16,14 @@ from printed_commands import in_short
 from flows.cli.main import main
 from flows.publishing.gate import (
     EXIT_CODES,
-    MEASURES,
     GateCheck,
     Gated,
-    change_name,
     junit,
     markdown,
+    measure_name,
 )
 from schemas.conclusions import Recommendations
-from schemas.results import Estimates, Findings, Gates
+from schemas.results import Estimates, Gates
 from tasks.gates.explanations import ONE_LABEL
 from warehouse.store import Saving, Warehouse
 
@@ -32,11 +31,20 @@ Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 WHOLE = {"mode": "any", "perturbation": None, "simulated": False, "reason": None}
 NUMBERS = {"value": 0.01, "low": -0.01, "high": 0.03, "tolerance": 0.05, "margin": 0.4}
+MEASURED = {
+    "position": "gap",
+    "validity": "invalid replies",
+    "bias": "shift",
+    "agreement": "agreement lost",
+    "drift": "position_drift",
+}
+"""What each gate tests where nothing else is said."""
 DOCS = Path(__file__).parents[3] / "docs" / "how-to" / "gate.md"
 
 
 def gate(name: str, verdict: str = "pass", **changes: Any) -> Row:
-    return {**ADA, **WHOLE, **NUMBERS, "gate": name, "verdict": verdict, **changes}
+    own = {"gate": name, "verdict": verdict, "measure": MEASURED.get(name)}
+    return {**ADA, **WHOLE, **NUMBERS, **own, **changes}
 
 
 @pytest.fixture
@@ -412,13 +420,28 @@ def test_junit_has_a_case_per_gate(gated: Any, tmp_path: Path) -> None:
     assert (skipped.get("message") or "").startswith("inconclusive: shift .01")
 
 
-def test_the_share_of_flaws_that_decides_has_a_name_of_its_own() -> None:
-    shares = Findings.to_schema().columns["detected_by"].checks[0].statistics["allowed_values"]
-    assert {name: MEASURES.get(name) for name in shares} == {
-        "detection_power": "DP",
-        "detection_share": "D",
-        "flaws_detected": "D",
-    }
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"measure": "share detected in mean scores (D)"}, "share detected in mean scores (D) .01"),
+        ({"measure": "effect in logits"}, "effect in logits .01"),
+        ({"measure": "shift in SD"}, "shift in SD .01"),
+        ({"gate": "drift", "perturbation": None}, "change of the position gap .01"),
+        (
+            {"gate": "drift", "perturbation": None, "measure": "mps_drift"}
+            | {"drift_mode": "balanced", "drift_perturbation": "boast"},
+            "change of the shift under boast .01",
+        ),
+        # Results of an earlier version name no measure.
+        ({"measure": None}, "value .01"),
+    ],
+)
+def test_each_gate_names_the_measure_that_it_was_decided_by(
+    gated: Any, row: Row, said: str
+) -> None:
+    measure = MEASURED[row.get("gate", "bias")]
+    tested = {**gate("bias", "fail", perturbation="boast", measure=measure), **row}
+    assert f"{said} [-.01, .03], limit .05" in _line(gated(tested))
 
 
 def test_hostile_names_are_text_in_markdown_and_xml() -> None:
@@ -450,12 +473,16 @@ def test_gates_of_which_none_was_measured_are_inconclusive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drifted", "name"),
+    ("measure", "perturbation", "name"),
     [
-        ("mps_drift of fake_reference", "change of the shift under fake_reference"),
-        ("position_drift", "change of the position gap"),
-        (None, "change"),
+        ("mps_drift", "fake_reference", "change of the shift under fake_reference"),
+        # Names of a user's own perturbations are no part of a rule.
+        ("mps_drift", "length of text", "change of the shift under length of text"),
+        ("position_drift", None, "change of the position gap"),
+        ("gap", None, "gap"),
     ],
 )
-def test_a_change_is_named_as_in_the_report(drifted: str | None, name: str) -> None:
-    assert change_name(drifted) == name
+def test_a_change_is_named_as_in_the_report(
+    measure: str, perturbation: str | None, name: str
+) -> None:
+    assert measure_name(measure, perturbation) == name

@@ -207,7 +207,7 @@ def test_a_report_has_no_column_that_is_empty_in_every_row(
     assert call("calibrate", votes.stem).exit_code == 0
     assert first_heads(f"{votes.stem}-people") == [
         ["Judge", "Items", "agreement", "kappa"],
-        ["Measure", "Estimate", "95 %", "Compare with"],
+        ["Measure", "Estimate", "95\N{NO-BREAK SPACE}%", "Compare with"],
     ]
     passed = {who: tell("".join(said)) for who, said in (("Ann", "10" * 20), ("Bob", "10" * 20))}
     judges = {who: tell("1001" * 10) for who in ("mini", "large")}

@@ -39,49 +39,6 @@ EARLIER = """
         study, study as run, now() as saved_at
     from (values ('quick'), ('own')) as t (study);
 """
-EARLIER_WORDS = """
-    insert into gates by name select
-        'discernment' as gate, 'inconclusive' as verdict, 'd' as dataset, 'ada' as judge,
-        'p' as prompt, '' as wave, 'any' as mode, study, study as run, now() as saved_at
-    from (values ('quick')) as t (study);
-    insert into recommendations by name select
-        'd' as dataset, 'ada' as judge, 'p' as prompt, '' as wave, 'any' as mode,
-        'do not use' as recommendation, 'unreadable replies (.40 [.30, .50], limit .10)' as reasons,
-        'detection of flaws, drift' as not_measured, 1 as passed, 1 as failed, 0 as inconclusive,
-        study, study as run, now() as saved_at
-    from (values ('quick')) as t (study);
-    update estimates
-    set subgroup = 'unreadable experimental votes for the anchor, others for the target'
-    where study = 'own';
-"""
-"""Results whose texts name the gate discernment, and invalid votes, by other words."""
-EARLIER_VOTES = """
-    create temporary table asked as select * from (values
-        ('c0', 'control', 0, 0), ('c1', 'control', 1, 1),
-        ('r2', 'replicate', 2, 0), ('r3', 'replicate', 3, 1)
-    ) as t (ballot_id, arm, asked_as, repeat);
-    insert into pairs by name select distinct
-        arm as pair_id, 'd' as dataset, 's' as sample, 'q' as cluster, arm, 'Why?' as question,
-        'one' as anchor, 'two' as target, 'r' as run, now() as saved_at
-    from asked;
-    insert into ballots by name select
-        ballot_id, arm as pair_id, 'ada' as judge, 'p' as prompt, '' as wave,
-        'anchor' as shown_first, asked_as as repeat, 'r' as run, now() as saved_at
-    from asked;
-    insert into votes by name select
-        ballot_id, 'first' as choice, 'reply ' || ballot_id as raw, 1 as seconds, 1 as attempts,
-        now() as cast_at, 'r' as run, now() as saved_at
-    from asked;
-    insert into study_pairs by name select distinct
-        arm as pair_id, 'quick' as study, 'r' as run, now() as saved_at
-    from asked;
-    insert into vote_log by name select
-        'd' as dataset, 'ada' as judge, 'p' as prompt, '' as wave, 's' as sample, 'q' as cluster,
-        arm, 'anchor' as shown_first, repeat, 'first' as choice,
-        'quick' as study, 'r' as run, now() as saved_at
-    from asked;
-"""
-"""Two votes on a pair and on its replicate, whose repeats go on from those of the pair."""
 JSON = ("--format", "json")
 MARTS = ("bias", "asr", "exclusions", "scorecard", "contrasts", "drift", "ranking", "validity")
 
@@ -281,7 +238,7 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
         connection.execute(EARLIER)
         connection.execute("update meta set upgraded_at = now()")
     line = (
-        "An earlier version saved results here, and some marts have no rows of them. Run "
+        "voirdire: An earlier version saved results here, and some marts have no rows of them. Run "
         f"`voirdire measure VOTES --warehouse {place}` on the file of own; "
         f"`voirdire remeasure quick --warehouse {place}`."
     )
@@ -295,34 +252,3 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
     with duckdb.connect(str(place)) as connection:
         connection.execute("delete from estimates where study = 'quick'")
     assert "earlier version" not in voirdire(*query).stderr
-
-
-def test_texts_of_earlier_results_have_the_words_of_today(tmp_path: Path) -> None:
-    place = tmp_path / "w.duckdb"
-    with duckdb.connect(str(place)) as connection:
-        connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
-        connection.execute(EARLIER + EARLIER_WORDS)
-    reported = "select reasons, not_measured from mart.recommendations"
-    [row] = json.loads(voirdire("sql", reported, "--warehouse", place, *JSON).stdout)
-    assert row == {
-        "reasons": "invalid replies (.40 [.30, .50], limit .10)",
-        "not_measured": "discernment, drift",
-    }
-    worst = "select subgroup from estimates where subgroup <> ''"
-    [row] = json.loads(voirdire("sql", worst, "--warehouse", place, *JSON).stdout)
-    assert row == {"subgroup": "invalid experimental votes for the anchor, others for the target"}
-
-
-def test_votes_of_earlier_results_find_their_replies(tmp_path: Path) -> None:
-    place = tmp_path / "w.duckdb"
-    with duckdb.connect(str(place)) as connection:
-        connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
-        connection.execute(EARLIER_VOTES)
-    reported = "select arm, repeat, ballot_id, reply from mart.transcript order by arm, repeat"
-    found = json.loads(voirdire("sql", reported, "--warehouse", place, *JSON).stdout)
-    assert [[*each.values()] for each in found] == [
-        ["control", 0, "c0", "reply c0"],
-        ["control", 1, "c1", "reply c1"],
-        ["replicate", 0, "r2", "reply r2"],
-        ["replicate", 1, "r3", "reply r3"],
-    ]

@@ -3,13 +3,18 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.running.processes import Terminated, run_in_thread, sigterm_interrupts
+from flows.running.run_row import end_of
+from warehouse.store import Warehouse
 
 
 def test_what_is_run_in_thread_returns_or_raises() -> None:
@@ -82,3 +87,44 @@ def test_what_never_ends_is_left_behind() -> None:
         assert not released.is_set()
     finally:
         released.set()
+
+
+STOPPED_QUERY = """
+import os, signal, threading
+from warehouse import store
+from flows.cli.main import main
+
+run = store.fetch
+
+def run_and_stop(*query):
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    return run(*query)
+
+store.fetch = run_and_stop
+# Two threads run it, one of which no signal reaches.
+endless = "select n from range(1000000000000) as numbers(n) where n % 7 = 3"
+main(["sql", f"select count(*) from ({endless} union all {endless})"])
+"""
+
+
+@pytest.mark.slow
+def test_a_query_that_is_stopped_ends_at_once_and_changed_nothing(tmp_path: Path) -> None:
+    Warehouse(tmp_path / "voirdire.duckdb").query("select 1")
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_QUERY],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == "voirdire: stopped. Nothing was changed.\n"
+    assert done.returncode == 128 + signal.SIGTERM
+
+
+def test_a_run_whose_query_is_interrupted_is_cancelled() -> None:
+    # DuckDB raises an error of its own.
+    error = RuntimeError("Query interrupted")
+    error.__cause__ = Terminated()
+    assert end_of(error)["state"] == "cancelled"
+    assert end_of(RuntimeError("other"))["state"] == "failed"

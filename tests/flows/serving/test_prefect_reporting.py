@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from flows.serving import prefect_reporting
-from flows.serving.prefect_reporting import ServerMessages
+from flows.serving.prefect_reporting import ServerMessages, killed_message
 
 
 @pytest.fixture
@@ -89,3 +89,16 @@ def test_a_cancellation_is_not_lost_with_the_reply_that_comes_at_the_same_time(
         return sending.cancelled()
 
     assert asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("flow", "wave", "more"),
+    [
+        ("audit", "", " Its votes are kept: run the same command again to continue."),
+        ("audit", "n 1", " Its votes are kept: run the same command with --wave 'n 1' again to "),
+        ("remeasure", "", ""),
+    ],
+)
+def test_a_killed_run_says_how_it_is_continued(flow: str, wave: str, more: str) -> None:
+    assert killed_message(flow, wave).startswith(f"Its process was killed.{more}")
+    assert ("continue" in killed_message(flow, wave)) == (flow == "audit")

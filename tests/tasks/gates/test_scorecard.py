@@ -735,6 +735,23 @@ def test_an_alert_is_shown_rather_than_a_change_that_reaches_farther(make_estima
     assert [row[name] for name in shown[2:]] == [0.1, 0.4, 0.05, named]
 
 
+def test_the_gate_says_which_row_of_drifts_its_change_is(make_estimates: Make) -> None:
+    """Two changes may have the same numbers, and one without an interval has no numbers alike."""
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    key = ("measure", "drift_mode", "drift_perturbation")
+
+    def shown(*rows: dict[str, Any]) -> list[Any]:
+        (row,) = scorecard(estimates, Findings.empty(), drifts(*rows)).to_dicts()
+        return [row[name] for name in key]
+
+    same = {"measure": "dasr_drift", "perturbation": "calm"}
+    assert shown({}, same | {"state": "suspect"}) == ["dasr_drift", "balanced", "calm"]
+    assert shown({"state": "suspect"}, same) == ["mps_drift", "balanced", "boast"]
+    words = {**CANARY, "measure": "text_drift", "estimate": 2.0, "state": "alert"}
+    assert shown({}, words) == ["text_drift", "any", None]
+    assert shown(UNASKED) == [None, None, None]
+
+
 @pytest.mark.parametrize(
     ("suspect", "since"),
     [

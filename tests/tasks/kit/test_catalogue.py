@@ -78,6 +78,33 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
     assert isinstance(raised.value, LookupError)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "near", "can_add"),
+    [
+        ("fair", "offline/fair", False),
+        ("offline/fiar", "offline/fair", False),
+        ("opus-5.5", "anthropic/opus-5.5", True),
+        ("foo/bar", None, True),
+        ("openai/new", None, True),
+    ],
+)
+def test_an_unknown_judge_is_answered_with_how_to_add_one(
+    wanted: str, near: str | None, can_add: bool
+) -> None:
+    with pytest.raises(UnknownNameError) as raised:
+        JUDGES.require(wanted)
+    said = str(raised.value)
+    hint = f" Did you mean '{near}'?" if near else ""
+    assert said.startswith(f"no judge '{wanted}'.{hint} Known: ")
+    assert (
+        said.endswith(
+            "To add a judge or a provider, write a provider file: `voirdire init` writes an "
+            "example to your own folder, and docs/how-to/own-model.md explains it."
+        )
+        == can_add
+    )
+
+
 def test_an_empty_catalogue_knows_none() -> None:
     assert str(unknown("tool", "saw", [])) == "no tool 'saw'. Known: none."
 

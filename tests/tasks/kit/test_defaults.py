@@ -18,6 +18,8 @@ from tasks.reporting.wording import number
 
 SHARED = Path(schemas.__file__).parent
 MARTS = Path(warehouse.__file__).parent / "marts"
+QUESTIONS = MARTS.parents[1] / "flows" / "cli" / "questions"
+ARITHMETIC = {"+", "-", "*", "/", "split_part", "sqrt", "ln", "exp"}
 NAMES = {name for name, value in vars(defaults).items() if name.isupper() and value != str(value)}
 
 
@@ -88,11 +90,8 @@ def test_descriptions_name_the_defaults() -> None:
 def test_marts_decide_nothing() -> None:
     # A rule would choose between words, or hold a number against a limit.
     chosen, limits, fallbacks, computed = set(), set(), set(), set()
-    arithmetic = {"+", "-", "*", "/", "split_part", "sqrt", "ln", "exp"}
     for file in (*SHARED.glob("*.sql"), *MARTS.glob("*.sql")):
-        text = {"text": file.read_text(encoding="utf-8")}
-        (parsed,) = duckdb.execute("select json_serialize_sql($text)", text).fetchone() or ("",)
-        for node in _nodes(json.loads(parsed)):
+        for node in _parsed(file):
             if node.get("class") == "CASE" and file.parent == MARTS:
                 results = [each["then_expr"] for each in node["case_checks"]]
                 chosen |= _constants([*results, node["else_expr"]])
@@ -108,8 +107,38 @@ def test_marts_decide_nothing() -> None:
     assert chosen == {None}  # `if` without a value
     assert {json.loads(each)["value"]["value"] for each in fallbacks} == {""}
     # Of two grades the distance is shown.
-    assert {each for each in computed if each[1] in arithmetic} == {("comparisons", "-")}
+    assert {each for each in computed if each[1] in ARITHMETIC} == {("comparisons", "-")}
     assert {limit for limit in limits if not isinstance(limit, str)} <= {0, 1}
+
+
+def test_questions_decide_nothing() -> None:
+    chosen, limits, computed = set(), set(), set()
+    for file in QUESTIONS.glob("*.sql"):
+        for node in _parsed(file):
+            if node.get("class") == "CASE":
+                results = [each["then_expr"] for each in node["case_checks"]]
+                words = _constants([*results, node["else_expr"]]) - {None}
+                chosen |= {(file.stem, word) for word in words}
+            if node.get("class") == "COMPARISON":
+                limits |= _constants([node["left"], node["right"]])
+            if node.get("class") == "FUNCTION":
+                computed.add((file.stem, node["function_name"]))
+    # It explains what the saved verdict of the gate means, or why there is none.
+    assert {name for name, _ in chosen} == {"what_drifted"}
+    assert {limit for limit in limits if not isinstance(limit, str | bool)} == set()
+    # The days back from now, the sign by which rows are sorted, and 0 in place of -0.
+    assert {each for each in computed if each[1] in ARITHMETIC} == {
+        ("cost_per_judge_per_night", "-"),
+        ("what_drifted", "-"),
+        ("who_disagrees_with_people", "-"),
+        ("who_disagrees_with_people", "+"),
+    }
+
+
+def _parsed(file: Path) -> Iterator[dict[str, Any]]:
+    text = {"text": file.read_text(encoding="utf-8")}
+    (parsed,) = duckdb.execute("select json_serialize_sql($text)", text).fetchone() or ("",)
+    return _nodes(json.loads(parsed))
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.kit.printable import first_few, joined_few, several, wrapped
+from tasks.kit.printable import cause, first_few, joined_few, several, wrapped
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,10 @@ def test_lines_are_broken_at_spaces_to_fit_eight_columns(text: str, lines: list[
 def test_numbers_of_things_are_written_in_groups() -> None:
     assert several(1, "id") == "1 id"
     assert several(1200, "reply", "replies") == "1\N{NARROW NO-BREAK SPACE}200 replies"
+
+
+def test_the_cause_of_an_error_is_its_first_line_printable_and_bounded() -> None:
+    hostile = OSError("No magic bytes\x1b[2J at the end.\nLINE 1: select")
+    assert cause(hostile) == "No magic bytes\N{REPLACEMENT CHARACTER}[2J at the end"
+    assert cause(ValueError("x" * 300)) == "x" * 300
+    assert cause(ValueError("x" * 301)) == "x" * 300 + "..."

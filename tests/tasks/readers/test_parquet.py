@@ -65,7 +65,9 @@ def test_refuses_what_is_not_text(tmp_path: Path, column: list[object], kind: st
 
 def test_refuses_another_format(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"question_id,question\n")
-    assert "x.parquet is not Parquet (" in _said(_read(tmp_path / "x.parquet")[2])
+    # The cause is whole, and names no file: it may be an unpacked copy.
+    what = "x.parquet is not Parquet (Invalid Input Error: No magic bytes found)."
+    assert _said(_read(tmp_path / "x.parquet")[2]) == f"{what} Write the file again."
 
 
 def test_refuses_a_broken_page(tmp_path: Path) -> None:

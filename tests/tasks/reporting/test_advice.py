@@ -25,7 +25,7 @@ def advised(*rows: Row) -> pl.DataFrame:
     texts = dict.fromkeys(
         ("reasons", "undecided", "drift", "more_questions", "more_decide", "stays_open", "too_few")
     )
-    texts |= {"unanswered": False, "not_measured": None}
+    texts |= {"unanswered": False, "not_measured": None, "summary": None, "list_order": None}
     counts = {"passed": 3, "failed": 0, "inconclusive": 0}
     frame = pl.DataFrame([{**plain, **texts, **counts, **row} for row in rows])
     return frame.with_columns(pl.col("judge").cast(pl.String))

@@ -92,6 +92,29 @@ def test_each_answer(
     assert [each[:2] for each in said(test, *rows)] == ([(mark, word)] if mark else [])
 
 
+def test_an_agreement_without_a_finding_is_concluded_by_the_next_calibration(said: Any) -> None:
+    """As in a warehouse of an earlier version, which knew no finding of agreement."""
+    earlier = KAPPA | {"finding": None}
+    again = (
+        "An earlier version saved this agreement without a conclusion: run `voirdire calibrate` on "
+        "the same labels again"
+    )
+    [line] = said(None, earlier, CLEAR)
+    assert line[:2] == ("?", "not enough data")
+    assert (
+        line.why.replace("\N{NO-BREAK SPACE}", " ") == f"Kappa .60 [.40, .80] (limit .20). {again}"
+    )
+    [line] = said(PASSES, earlier, CLEAR)
+    assert line[:2] == ("!", "may replace people, with care")
+    assert line.why.endswith(again)
+    # Without an interval there is no finding in any version.
+    [line] = said(PASSES, earlier | {"low": None, "high": None, "reason": "2 items"})
+    assert line[:2] == ("✓", "may replace people")
+    # Of pairs the gate decides.
+    [line] = said(None, earlier | {"kind": "name"}, word="anchor")
+    assert again not in line.why
+
+
 @pytest.mark.parametrize(
     ("test", "row", "mark", "word"),
     [

@@ -11,6 +11,7 @@ from schemas.judging import (
     CHOICES,
     RATED,
     VALID,
+    WITHOUT_VERDICT,
     Ballots,
     Judges,
     Pairs,
@@ -35,7 +36,8 @@ def test_every_choice_has_a_verdict_or_is_listed(judged: Warehouse, choice: str)
     with duckdb.connect(str(judged.path)) as connection:
         connection.execute("update votes set choice = $choice", {"choice": choice})
     found = judged.query("select distinct choice from mart.invalid_replies")
-    assert found["choice"].to_list() == ([] if choice in {*VALID, RATED} else [choice])
+    assert found["choice"].to_list() == [choice] * (choice in WITHOUT_VERDICT)
+    assert (choice in WITHOUT_VERDICT) == (choice not in {*VALID, RATED})
 
 
 def test_why_a_single_answer_has_no_rating(

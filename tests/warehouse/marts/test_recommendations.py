@@ -20,5 +20,10 @@ def test_a_row_per_judge_with_reasons(
     [row] = warehouse.query("select * from mart.recommendations").to_dicts()
     assert (row["study"], row["recommendation"]) == ("quick", "do not use")
     assert row["reasons"].endswith("prefers the first slot (.20 [.10, .30], limit .05)")
+    assert row["summary"] == (
+        "Biased by padding (.25 [.10, .40], limit .05); prefers the first slot (.20 [.10, .30], "
+        "limit .05)"
+    )
+    assert row["list_order"] == 3
     assert (row["passed"], row["failed"]) == (1, 2)
     assert row["not_measured"] == "discernment, agreement with people, drift"

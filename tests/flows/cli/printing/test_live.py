@@ -4,8 +4,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from flows.cli.printing.live import LiveView
-from tasks.progress import Status
+from flows.cli.printing.live import LiveView, shown
+from tasks.progress import Status, current_status
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -85,7 +85,22 @@ def test_hostile_names_and_errors_are_text() -> None:
     assert all(line.isprintable() for line in seen.lines())
     seen.view.tell(f"emu: 500 {evil}")
     said = CONTROL.sub("", seen.file.getvalue())
-    assert said == "emu: 500 ada?]0;title??[2J\n".replace("?", "\N{REPLACEMENT CHARACTER}")
+    assert said == "voirdire: emu: 500 ada?]0;title??[2J\n".replace(
+        "?", "\N{REPLACEMENT CHARACTER}"
+    )
+
+
+def test_without_a_terminal_notices_and_progress_say_whose_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with shown("audit mine", lines=True):
+        status = current_status()
+        status.tell("emu: 500 \x1b[2J")
+        status.step = "asking judges"
+    told, started, ended = capsys.readouterr().err.splitlines()
+    assert told == "voirdire: emu: 500 \N{REPLACEMENT CHARACTER}[2J"
+    assert started == "audit mine: started"
+    assert ended.startswith("audit mine: ended after")
 
 
 def test_a_narrower_terminal_loses_what_it_has_wrapped() -> None:

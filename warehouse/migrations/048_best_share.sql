@@ -9,4 +9,7 @@ update gates set
 update judge_recommendations set
     reasons = replace(
         replace(reasons, 'share detected in mean scores (D) of the kind detected best', 'best share detected in mean scores (D) over kinds of flaws'),
+        'share detected of the kind detected best', 'best share detected over kinds of flaws'),
+    summary = replace(
+        replace(summary, 'share detected in mean scores (D) of the kind detected best', 'best share detected in mean scores (D) over kinds of flaws'),
         'share detected of the kind detected best', 'best share detected over kinds of flaws');
