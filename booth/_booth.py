@@ -273,8 +273,8 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
         first = f"Run `voirdire audit {study}` first, because people vote on its pairs."
         raise unknown("audit of study", study, known, where=f"in {warehouse.path}", step=first)
     parameters = parameters_of(warehouse, study)
-    with open_event_journal(warehouse.path, study) as ledger:
-        earlier = _stored_options(ledger)
+    with open_event_journal(warehouse.path, study) as journal:
+        earlier = _stored_options(journal)
         options = {**earlier, **changes}
         fields: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in options.items()
@@ -283,13 +283,13 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
         pairs = pairs_of(warehouse, study)
         require_shown(pairs, programme)
         if options != earlier:
-            ledger.write({"what": "programme", "programme": options})
-        if ledger.unreadable:
+            journal.write({"what": "programme", "programme": options})
+        if journal.unreadable:
             print_notice(
-                f"Incomplete lines of the booth's journal were ignored: {ledger.unreadable}. They "
+                f"Incomplete lines of the booth's journal were ignored: {journal.unreadable}. They "
                 "were being written when the machine stopped, and no voter saw them confirmed."
             )
-        yield Booth(warehouse, study, ledger, programme, pairs)
+        yield Booth(warehouse, study, journal, programme, pairs)
 
 
 def _stored_options(journal: EventJournal) -> dict[str, Any]:
