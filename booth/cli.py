@@ -150,6 +150,9 @@ def booth(
         saved = opened.close()
         for seat in opened.seats.values():
             say(f"{seat.voter}: {seat.answered} of {len(seat.order)}")
+        if saved and not any(seat.answered for seat in opened.seats.values()):
+            say("Nobody has voted yet.")
+            return
         say(
             f"All votes are saved in the warehouse. `voirdire remeasure {study}` adds them to the "
             "results."

@@ -54,7 +54,7 @@ from tasks.gates.recommendations import of_wave
 from tasks.gates.summaries import CHANCE
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
-from tasks.kit.command_line import given_options, print_notice
+from tasks.kit.command_line import given_options, print_notice, say
 from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
@@ -242,17 +242,17 @@ def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) 
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
     Printer().print(plain_table(("instances", "chance to pass"), rows))
-    click.echo(
+    say(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
         f"the same one of {len(like.frequencies)} labels with probability "
         f"{number(like.agreement)}, so each is taken to be right with probability "
         f"{number(like.accuracy)}. Margin: {kind} epsilon {number(epsilon)}."
     )
     if plan.instances is None:
-        click.echo("None of these numbers of instances gives a chance of .80.")
+        say("None of these numbers of instances gives a chance of .80.")
     else:
         gap = number(plan.worst)
-        click.echo(
+        say(
             f"{plan.instances} instances, each labelled by all, give a chance of at least .80. At "
             f"that number a judge whose accuracy is lower by {gap} passes half of the time."
         )

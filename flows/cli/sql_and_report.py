@@ -92,15 +92,15 @@ def show_query(
     is unchanged. The file's suffix decides the default format, else it is a table. Without a query
     and a question, print what can be queried.
     """
-    if query is None and ask is None:
-        show_marts()
-        return
     if query is not None and ask is not None:
         raise ValueError(f"--ask {ask!r:.200} cannot be given beside a query. Give one of them.")
     if values and ask is None:
         raise ValueError(
             f"--set {values[0]!r:.200} gives a value to a question. Name one with --ask QUESTION."
         )
+    if query is None and ask is None:
+        show_marts()
+        return
     text, parameters = (query or "", {}) if ask is None else asked(ask, values)
     path = existing_path(warehouse)
     form = form or _form_of(output)
@@ -128,7 +128,7 @@ def show_query(
     say_outdated(Warehouse(path))
     if output is not None:
         write_private(output, _content(rows, form))
-        click.echo(f"Wrote {several(rows.height, 'row')} to {output}", err=True)
+        say(f"Wrote {several(rows.height, 'row')} to {output}", err=True)
     elif form == "table":
         study = parameters.get("study")
         _print_table(Printer(), rows, study, named=ask is not None)
@@ -261,7 +261,7 @@ def show_marts() -> None:
     print_rows(Printer(), ("question (--ask)", "answer"), found)
     click.echo()
     print_rows(Printer(), ("mart", "rows"), grains())
-    click.echo(
+    say(
         '\nTry: voirdire sql "from bias", voirdire sql "describe bias", '
         "voirdire sql --ask which_judge --set study=quick"
     )
@@ -349,7 +349,7 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
             judges = ", ".join(rows["judge"].unique(maintain_order=True))
             say(f"No {what} for {judges}: {why}.")
-    click.echo(
+    say(
         "least margin: margin of the worst gate, which is the share of its tolerance left at the "
         "worse end of the interval (1: all of it, 0: none, below 0: tolerance exceeded); empty if "
         "a gate has no margin, or too few questions. chance of rank 1: share of 10,000 random "

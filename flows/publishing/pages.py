@@ -47,6 +47,10 @@ NUMBERS = """
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
 """
 MADE_BY = "select distinct run from estimates where study = ?"
+AUDITED = """
+    select flow, parameters from runs where study = ? and flow = 'audit'
+    order by started_at desc limit 1
+"""
 STUDIES_WITH_RESULTS = """
     select study from estimates
     except select study from runs where flow = 'calibrate' order by study
@@ -154,10 +158,18 @@ def study_of(run: Mapping[str, Any]) -> Study:
 
 
 def saved_study(name: str, path: Path) -> Study | None:
-    """Return a study that an audit saved under a name of its own (``--name``), if there is one."""
+    """Return a study that an audit saved under a name of its own (``--name``), if there is one.
+
+    Its settings are those of its results; where its audits left none, those of the last one, which
+    the same command continues.
+    """
     if name in STUDIES or name not in studies_in(path):
         return None
-    run = run_of_results(Warehouse(path), name)
+    warehouse = Warehouse(path)
+    audits = warehouse.query(AUDITED, [name])
+    if warehouse.query(MADE_BY, [name]).is_empty() and not audits.is_empty():
+        return study_of(audits.row(0, named=True))
+    run = run_of_results(warehouse, name)
     return None if run["flow"] == "measure" else study_of(run)
 
 

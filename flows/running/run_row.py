@@ -2,18 +2,18 @@
 
 import asyncio
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from shlex import quote
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import uuid4
 
 import polars as pl
 
-from flows.running.processes import HOST, process_note
+from flows.running.processes import HOST, Terminated, process_note
 from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_runs, recover
 from schemas.frame import Frame
 from schemas.keys import content_key
@@ -125,6 +125,10 @@ IN_WORDS = (ValueError, OSError, RuntimeError, UnknownNameError)
 
 def one_line(error: BaseException) -> str:
     """Return an error in one line, without secrets."""
+    if isinstance(error, asyncio.CancelledError):
+        return "interrupted"
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped by SIGTERM" if isinstance(error, Terminated) else "stopped by Ctrl-C"
     said = str(error)
     named = isinstance(error, IN_WORDS) and said
     return redact(said if named else f"{type(error).__name__}: {said}".rstrip(": "))[:LONGEST]
@@ -190,15 +194,22 @@ def is_calibration(study: str, warehouse: Warehouse) -> bool:
 
 
 LAST = """
-    select state, error from runs where study = ? order by started_at desc limit 1
+    select state, error, parameters ->> '$.wave' as wave from runs where study = ?
+    order by started_at desc limit 1
 """
 ENDED = {
     "failed": "failed",
     "killed": "was killed",
-    "cancelled": "was cancelled",
+    "cancelled": "was stopped",
     "running": "is not finished",
 }
 """State of a run -> how a sentence says it."""
+AND_THEN = {
+    "running": "Wait for it or, if its process has died,",
+    "killed": "To continue it,",
+    "cancelled": "To continue it,",
+}
+"""State of a run -> how a sentence begins that says what to do. Others have a cause to correct."""
 
 
 def why_without_results(study: str, warehouse: Warehouse) -> str:
@@ -209,13 +220,13 @@ def why_without_results(study: str, warehouse: Warehouse) -> str:
     last = warehouse.query(LAST, [study]).rows()
     if not last:
         return ""
-    [(state, error)] = last
-    running = state == "running"
-    first = "Wait for it or, if its process has died," if running else "Correct the cause and"
+    [(state, error, wave)] = last
+    first = AND_THEN.get(state, "Correct the cause and")
+    words = ["voirdire", "audit", study, *(["--wave", wave] if wave else [])]
     return (
         f"study {study!r} has no results, because its last run {ENDED.get(state, 'left none')}"
-        f"{because(error)}. {first} repeat the audit: `voirdire audit {printable(quote(study))}`, "
-        "with the same options if it was given any; no ballot that has a vote is asked again."
+        f"{because(error)}. {first} repeat the audit: `{printable(shlex.join(words))}`, with the "
+        "same options if it was given any; no ballot that has a vote is asked again."
     )
 
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 
-import click
 from prefect import get_client
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.flows import Flow
@@ -163,7 +162,7 @@ def _show(registered: list[Registered], *, keys: bool) -> None:
     columns = ("deployment", "runs at", "schedule", "budget", *(["keys"] if keys else []))
     Printer().print(plain_table(columns, rows))
     if any(each.schedules and not each.on for each in registered):
-        click.echo(SWITCH)
+        say(SWITCH)
 
 
 def _keys(study: Study | None) -> str:

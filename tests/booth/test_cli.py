@@ -76,12 +76,11 @@ def test_the_last_lines_are_broken_at_spaces_on_a_terminal(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = audited().path
-    monkeypatch.setattr(command_line, "terminal_width", lambda _: 40)
+    monkeypatch.setattr(command_line, "terminal_width", lambda _: 12)
     assert run(path, "--voter", "ann", "--hand-in").output.splitlines() == [
         "ann: 0 of 12",
-        "All votes are saved in the warehouse.",
-        "`voirdire remeasure quick` adds them to",
-        "the results.",
+        "Nobody has",
+        "voted yet.",
     ]
 
 

@@ -46,6 +46,24 @@ def test_a_saved_study_is_planned_with_its_settings(run: Run, words: list[str]) 
     assert QUESTIONS.findall(planned.stdout) == ["12"]
 
 
+@pytest.mark.parametrize("state", ["cancelled", "killed", "failed", "running"])
+def test_a_study_whose_audit_did_not_end_keeps_its_settings_for_the_next(
+    tmp_path: Path, state: str
+) -> None:
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), datetime.now(UTC)
+    changes = {"name": "cut", "limit": 12, "judges": ["offline/hasty"], "wave": "w2"}
+    row = first_row("audit", "r1", make_study("quick", changes), now)
+    warehouse.start_run({**row, "state": state, "error": None})
+    place = ["--warehouse", str(warehouse.path)]
+    planned = CliRunner().invoke(main, ["plan", "cut", *place])
+    assert planned.exit_code == 0, planned.stderr
+    assert "offline/hasty" in planned.stdout
+    assert QUESTIONS.findall(planned.stdout) == ["12"]
+    shown = CliRunner().invoke(main, ["gate", "cut", *place])
+    assert shown.exit_code == 2
+    assert "repeat the audit: `voirdire audit cut --wave w2`" in in_short(shown.stderr)
+
+
 def test_a_name_that_no_study_has_is_an_error_with_the_next_step(run: Run) -> None:
     refused = run("--name", "minni")
     assert (refused.exit_code, refused.stdout) == (2, "")

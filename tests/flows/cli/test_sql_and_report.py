@@ -381,6 +381,7 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
             ["select 1", "--ask", "which_judge"],
             "--ask 'which_judge' cannot be given beside a query",
         ),
+        (["--set", "study=a"], "--set 'study=a' gives a value to a question"),
         (["select 1", "--set", "study=a"], "--set 'study=a' gives a value to a question"),
     ],
 )

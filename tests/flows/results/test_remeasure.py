@@ -15,7 +15,7 @@ from benchmarks.simulated_votes import PRESETS, simulate
 from flows.cli.main import main
 from flows.publishing.pages import report_path
 from flows.publishing.served_files import reports_of
-from flows.running.processes import HOST, process_note
+from flows.running.processes import HOST, Terminated, process_note
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
@@ -135,7 +135,8 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     [
         (ValueError("no such thing"), "failed", 2, "no such thing"),
         (KeyError("gone"), "failed", 2, "KeyError: 'gone'"),
-        (KeyboardInterrupt(), "cancelled", 130, "KeyboardInterrupt"),
+        (KeyboardInterrupt(), "cancelled", 130, "stopped by Ctrl-C"),
+        (Terminated(), "cancelled", 143, "stopped by SIGTERM"),
     ],
 )
 def test_one_that_fails_says_so_in_runs(
