@@ -1,7 +1,9 @@
 """Messages to the Prefect server; no result depends on its responses."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import monotonic
 
 import httpx
@@ -13,7 +15,8 @@ from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run as this_run
 from prefect.states import Crashed
 
-from tasks.kit.printable import same_command
+from flows.studies.repeated import audit_again
+from tasks.kit.printable import printable
 from warehouse.store import Warehouse
 
 MESSAGE_SECONDS = 10.0
@@ -26,7 +29,7 @@ SECONDS_FOR_LOGS = 10.0
 """Timeout of sending the rest of a run's log and events when the run has ended."""
 
 KILLED = """
-    select run, flow, coalesce(json_extract_string(parameters, '$.wave'), '') as wave
+    select run, flow, study, coalesce(json_extract_string(parameters, '$.wave'), '') as wave
     from runs where state = 'killed' and list_contains(?::varchar[], run)
 """
 outcomes: list[State[None]] = []
@@ -67,25 +70,29 @@ def is_busy(error: httpx.HTTPError) -> bool:
     return isinstance(error, httpx.TimeoutException)
 
 
-async def report_killed_runs(warehouse: Warehouse) -> None:
-    """Mark runs whose process is gone as crashed on the Prefect server."""
+async def report_killed_runs(warehouse: Warehouse) -> list[str]:
+    """Mark runs whose process is gone as crashed on the Prefect server; return notes on them."""
     running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))
     async with get_client() as client:
         runs = await client.read_flow_runs(flow_run_filter=FlowRunFilter(state=running))
         known = {str(run.id): run.id for run in runs if str(run.id) != this_run.id}
-        if not known:
-            return
-        for run, flow, wave in warehouse.query(KILLED, [list(known)]).rows():
-            crashed: State[None] = Crashed(message=killed_message(flow, wave))
+        notes: list[str] = []
+        killed = warehouse.query(KILLED, [list(known)]).rows() if known else []
+        for run, flow, study, wave in killed:
+            message = killed_message(warehouse.path, flow, study, wave)
+            crashed: State[None] = Crashed(message=message)
             await client.set_flow_run_state(known[run], crashed, force=True)
+            notes.append(f"{study}: {message}")
+        return notes
 
 
-def killed_message(flow: str, wave: str) -> str:
+def killed_message(path: Path, flow: str, study: str, wave: str) -> str:
     """Say that the process of a run was killed and, if it asked judges, how to continue it."""
     said = "Its process was killed."
     if flow != "audit":
         return said
-    return f"{said} Its votes are kept: run {same_command(wave)} again to continue."
+    command = f"{audit_again(path, study, wave)} --warehouse {shlex.quote(printable(str(path)))}"
+    return f"{said} Its votes are kept: `{command}` continues it."
 
 
 async def send_the_rest() -> bool:

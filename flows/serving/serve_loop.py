@@ -101,7 +101,8 @@ async def _settle_runs() -> None:
     if (place := default_path()).is_file():
         try:
             await asyncio.to_thread(mark_dead_runs, Warehouse(place))
-            await report_killed_runs(Warehouse(place))
+            for note in await report_killed_runs(Warehouse(place)):
+                _say(note)
         except WarehouseError as error:
             _say(str(error))
 
