@@ -299,8 +299,8 @@ def studied(recipe: str, benchmark: Import, keys: Iterable[str], *, quiet: bool)
             patch.setattr(f"tasks.statistics.{module}.refits", partial(refits, draws=REFITS))
         if "verdict_drift" not in rows:
             patch.setattr("tasks.drift.changes.canary", lambda counts, *_: canary(counts, draws=1))
-        patch.setattr(benchmark("studies"), "WANTED", wanted)
-        patch.setattr(benchmark("studies"), "BY_FORMULA", by_formula)
+        patch.setattr(benchmark("judge_studies"), "WANTED", wanted)
+        patch.setattr(benchmark("judge_studies"), "BY_FORMULA", by_formula)
         found = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)
     return bench.principal(found)  # type: ignore[no-any-return]
 
