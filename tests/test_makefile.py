@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 REPO = Path(__file__).parents[1]
 LOCKS = sorted(file.name for file in REPO.glob("requirements*.txt"))
@@ -84,7 +85,9 @@ def test_each_lock_is_looked_up(tmp_path: Path, found: str, silent: str, code: i
     stub.chmod(0o700)
     # -o: the tools' own environment is not made.
     words = ["make", "-o", ".venv/.tools", f"AUDIT={stub}", "vulnerabilities"]
-    done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        words, cwd=REPO, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert done.returncode == code, done.stderr
     said = dict(re.findall(r"^(requirements\S*): (.+)$", done.stdout, re.MULTILINE))
     assert sorted(said) == LOCKS

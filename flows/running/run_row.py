@@ -18,6 +18,7 @@ from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_runs, re
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_version, user_name
+from tasks.kit.command_line import interrupt_behind
 from tasks.kit.printable import because, printable, redact
 from tasks.progress import step
 from tasks.validation.unknown_names import UnknownNameError
@@ -136,11 +137,9 @@ def one_line(error: BaseException) -> str:
 
 def end_of(error: BaseException) -> dict[str, Any]:
     """Return the columns of ``runs`` for a run that ended by an error."""
-    interrupts = (KeyboardInterrupt, asyncio.CancelledError)
-    # DuckDB reports an interrupt in a query as an error of its own.
-    stopped = isinstance(error, interrupts) or isinstance(error.__cause__, interrupts)
-    state = "cancelled" if stopped else "failed"
-    return {"state": state, "error": one_line(error), "ended_at": datetime.now(UTC)}
+    stop = interrupt_behind(error)
+    state, cause = ("cancelled", stop) if stop else ("failed", error)
+    return {"state": state, "error": one_line(cause), "ended_at": datetime.now(UTC)}
 
 
 def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseException) -> None:

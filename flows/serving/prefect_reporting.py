@@ -1,7 +1,6 @@
 """Messages to the Prefect server; no result depends on its responses."""
 
 import asyncio
-import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
@@ -15,8 +14,8 @@ from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run as this_run
 from prefect.states import Crashed
 
-from flows.studies.repeated import audit_again
-from tasks.kit.printable import printable
+from flows.studies.repeated import continuing
+from flows.studies.study import Study
 from warehouse.store import Warehouse
 
 MESSAGE_SECONDS = 10.0
@@ -29,8 +28,8 @@ SECONDS_FOR_LOGS = 10.0
 """Timeout of sending the rest of a run's log and events when the run has ended."""
 
 KILLED = """
-    select run, flow, study, coalesce(json_extract_string(parameters, '$.wave'), '') as wave
-    from runs where state = 'killed' and list_contains(?::varchar[], run)
+    select run, flow, study, parameters from runs
+    where state = 'killed' and list_contains(?::varchar[], run)
 """
 outcomes: list[State[None]] = []
 """Final states of the runs of this process, whether or not the server has recorded them."""
@@ -78,21 +77,21 @@ async def report_killed_runs(warehouse: Warehouse) -> list[str]:
         known = {str(run.id): run.id for run in runs if str(run.id) != this_run.id}
         notes: list[str] = []
         killed = warehouse.query(KILLED, [list(known)]).rows() if known else []
-        for run, flow, study, wave in killed:
-            message = killed_message(warehouse.path, flow, study, wave)
+        for run, flow, study, parameters in killed:
+            message = killed_message(warehouse.path, flow, parameters)
             crashed: State[None] = Crashed(message=message)
             await client.set_flow_run_state(known[run], crashed, force=True)
             notes.append(f"{study}: {message}")
         return notes
 
 
-def killed_message(path: Path, flow: str, study: str, wave: str) -> str:
+def killed_message(path: Path, flow: str, parameters: str) -> str:
     """Say that the process of a run was killed and, if it asked judges, how to continue it."""
     said = "Its process was killed."
     if flow != "audit":
         return said
-    command = f"{audit_again(path, study, wave)} --warehouse {shlex.quote(printable(str(path)))}"
-    return f"{said} Its votes are kept: `{command}` continues it."
+    asked = Study.stored(parameters)
+    return f"{said} Its votes are kept: `{continuing(asked, asked.name, path)}` continues it."
 
 
 async def send_the_rest() -> bool:

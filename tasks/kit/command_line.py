@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -281,13 +282,20 @@ def errors_in_a_line() -> Iterator[None]:
         # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            # DuckDB reports an interrupt in a query as an error of its own.
-            raise error.__cause__ from None
+        if stop := interrupt_behind(error):
+            raise stop from None
         if os.environ.get(DEBUG_VARIABLE):
             raise
         print_notice(_text(error))
         sys.exit(getattr(error, "exit_code", ExitCode.WRONG_USE))
+
+
+def interrupt_behind(error: BaseException) -> BaseException | None:
+    """Return the interrupt that an error is, or that DuckDB reports as an error of its own."""
+    for each in (error, error.__cause__):
+        if isinstance(each, (KeyboardInterrupt, CancelledError)):
+            return each
+    return None
 
 
 def _text(error: Exception) -> str:

@@ -72,13 +72,10 @@ def cells(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
-    return sum(_cells(character) for character in text)
+    # Here, as few commands print such a text, and rich takes time to import.
+    from rich.cells import cell_len
 
-
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "FW" else 1
+    return cell_len(text)
 
 
 def several(number: int, one: str, more: str = "") -> str:

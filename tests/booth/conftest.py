@@ -261,7 +261,7 @@ def person(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
     def make(**options: Any) -> BrowserContext:
         contexts.append(browser.new_context(**options))
-        contexts[-1].set_default_timeout(20_000)
+        contexts[-1].set_default_timeout(PATIENCE_SECONDS * 1000)
         return contexts[-1]
 
     yield make

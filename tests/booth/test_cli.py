@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from waiting import PATIENCE_SECONDS
 
 from booth.cli import booth as command
 from flows.cli.main import main
@@ -121,7 +122,11 @@ def test_a_booth_ends_in_order(audited: Audited, served: Serve, number: int) -> 
 
 def test_ctrl_c_ends_it_at_whatever_moment_it_comes() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", ANY_MOMENT], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", ANY_MOMENT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
     )
     assert ended.stdout.split() == [str(number) for number in range(1, 12)]
 

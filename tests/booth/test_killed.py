@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+from waiting import PATIENCE_SECONDS
 
 from warehouse.store import Warehouse
 
@@ -30,7 +31,7 @@ class Voter(threading.Thread):
         self.acknowledged = 0
 
     def run(self) -> None:
-        with httpx.Client(follow_redirects=True, timeout=30) as client:
+        with httpx.Client(follow_redirects=True, timeout=PATIENCE_SECONDS) as client:
             page = client.get(self._link)
             page = client.post(page.url, headers=_own(page))
             try:

@@ -32,6 +32,7 @@ from click.testing import CliRunner
 from emulated_provider import Behaviour, EmulatedProvider
 from kept_worker import EMULATED_KEY, Workers
 from prefect.logging.handlers import APILogWorker
+from waiting import PATIENCE_SECONDS
 
 import flows.cli.audit
 import flows.running.processes
@@ -149,7 +150,7 @@ def ask_server(server: str) -> Callable[..., Any]:
         request = urllib.request.Request(server + path, data, {"content-type": "application/json"})
         for _ in range(20):
             try:
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
                 if error.code != 503:
@@ -206,7 +207,7 @@ class Emulated:
     def _ask(self, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base.removesuffix("/v1") + path, data)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             reported: dict[str, Any] = json.load(answer)
             return reported
 
@@ -253,10 +254,10 @@ def emulated(
         await web.SockSite(runner, listening.dup()).start()
         return runner
 
-    runner = asyncio.run_coroutine_threadsafe(start(), emulators).result(30)
+    runner = asyncio.run_coroutine_threadsafe(start(), emulators).result(PATIENCE_SECONDS)
     host, port = listening.getsockname()
     yield Emulated(f"http://{host}:{port}/v1", folder)
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(30)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="session")
@@ -303,7 +304,7 @@ def voirdire_process(environment: dict[str, str], tmp_path: Path) -> Voirdire:
             env={**environment, **more},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
 

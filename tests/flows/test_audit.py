@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from flows.publishing.served_files import reports_of
 from schemas.judging import Votes
@@ -42,7 +43,7 @@ def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
         env={k: v for k, v in environment.items() if k != "PREFECT_API_URL"} | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert "quick.html" in done.stdout, done.stderr

@@ -42,7 +42,7 @@ address = f"http://localhost:{port}"
 
 def ask(query, origin=address):
     request = urllib.request.Request(f"{address}/ddb/run", query.encode(), {"Origin": origin})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return answer.read()
 
 

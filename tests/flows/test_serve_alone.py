@@ -166,7 +166,7 @@ class Serving:
             "Content-Type": "application/json",
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.putrequest(method, path, skip_host=True)
             data = b"" if body is None else json.dumps(body).encode()

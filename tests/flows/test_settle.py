@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
 SCRIPT = """
@@ -57,7 +58,7 @@ def test_one_missed_run_is_made_up_for_and_what_ran_has_crashed(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from warehouse.atomic_files import write_private
 
@@ -22,7 +23,7 @@ def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None
     with ThreadPoolExecutor() as pool:
         read = pool.submit(pipe.read_bytes)
         write_private(pipe, b"rows")
-        assert read.result(timeout=30) == b"rows"
+        assert read.result(timeout=PATIENCE_SECONDS) == b"rows"
     assert pipe.is_fifo()
 
 

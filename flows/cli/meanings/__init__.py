@@ -211,6 +211,6 @@ def explained(names: Iterable[str], command: str = "") -> str:
 
 
 def explained_sources(sources: Iterable[str]) -> str:
-    """Return what sources of spreads mean that are earlier audits, each sentence after a space."""
+    """Say what sources of spreads mean if they are earlier audits, each sentence after a space."""
     named = " ".join(sources)
     return "".join(f" {text}" for part, text in SOURCES.items() if part in named)

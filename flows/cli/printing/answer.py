@@ -131,11 +131,11 @@ def show_places(console: Console, report: Path, warehouse: Path, following: str)
         text = printable(str(where))
         # Elsewhere than on a terminal, it is a line for programs.
         if console.is_terminal and what == "next:":
-            text = _below(text, console.width)
+            text = _folded(text, console.width)
         console.print(f"{what:<{INDENT}}{text}", markup=False, soft_wrap=True)
 
 
-def _below(following: str, width: int) -> str:
+def _folded(following: str, width: int) -> str:
     """Break a sentence or a command at spaces; a command so that it can be copied as a whole."""
     if not following.startswith("voirdire "):
         return f"\n{'':{INDENT}}".join(wrapped(following, width - INDENT).split("\n"))

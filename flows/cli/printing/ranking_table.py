@@ -128,7 +128,7 @@ def say_outdated(warehouse: Warehouse) -> None:
 
 
 def _row_lines(row: dict[str, str], columns: Sequence[str]) -> RowLines:
-    """Return a row as lines, without the numbers that it has not."""
+    """Return a row as lines, without the numbers that it lacks."""
     if not row["n"]:
         return RowLines("", f"{escape(row['judge'])} per pair: ASR {row['ASR']}", [])
     known = {name: "" if text == "-" else text for name, text in row.items()}

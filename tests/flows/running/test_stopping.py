@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from flows.running.processes import Terminated, run_in_thread, sigterm_interrupts
 from flows.running.run_row import end_of
@@ -115,7 +116,7 @@ def test_a_query_that_is_stopped_ends_at_once_and_changed_nothing(tmp_path: Path
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.stderr == "voirdire: stopped. Nothing was changed.\n"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from child_processes import PYTHONPATH
+from waiting import PATIENCE_SECONDS
 
 from flows.running.processes import identity
 from flows.serving import access
@@ -282,7 +283,7 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_all_that_it_wrote(tmp_
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.returncode == 2

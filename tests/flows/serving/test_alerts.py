@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
 # What Prefect does at the end of a served run of the study `watch` that found drift: it calls the
@@ -99,7 +100,7 @@ def watched(
             },
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr

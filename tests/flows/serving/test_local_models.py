@@ -40,7 +40,7 @@ def _run(*words: str) -> "subprocess.CompletedProcess[str]":
         cwd=REPO,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
         stdin=subprocess.DEVNULL,
     )
@@ -136,7 +136,7 @@ def _ask(address: str, first: str, second: str) -> tuple[str, dict[str, object]]
         json.dumps(body).encode(),
         {"content-type": "application/json"},
     )
-    with urlopen(request, timeout=300) as answer:
+    with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         reported = json.load(answer)
     return reported["choices"][0]["message"]["content"], reported
 
@@ -157,7 +157,7 @@ def test_its_replies_are_held_to_the_schema_and_depend_on_the_request_alone(addr
 
 @installed
 def test_it_lists_its_model(address: str) -> None:
-    with urlopen(f"{address}/models", timeout=30) as answer:
+    with urlopen(f"{address}/models", timeout=PATIENCE_SECONDS) as answer:
         assert [model["id"] for model in json.load(answer)["data"]] == [model_file().stem]
 
 

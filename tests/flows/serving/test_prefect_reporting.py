@@ -2,18 +2,15 @@
 
 import asyncio
 import logging
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from flows.running.run_row import first_row
 from flows.serving import prefect_reporting
 from flows.serving.prefect_reporting import ServerMessages, killed_message
 from flows.studies import make_study
-from warehouse.store import Warehouse
 
 
 @pytest.fixture
@@ -97,13 +94,11 @@ def test_a_cancellation_is_not_lost_with_the_reply_that_comes_at_the_same_time(
 
 
 def test_a_killed_run_says_how_it_is_continued(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path / "w.duckdb")
-    study = make_study("quick", {"wave": "n 1", "limit": 12})
-    row = first_row("audit", "r1", study, datetime.now(UTC))
-    warehouse.start_run({**row, "state": "killed", "error": None})
+    path = tmp_path / "w.duckdb"
+    parameters = make_study("quick", {"wave": "n 1", "limit": 12}).model_dump_json()
     said = "Its process was killed."
-    assert killed_message(warehouse.path, "audit", "quick", "n 1") == (
+    assert killed_message(path, "audit", parameters) == (
         f"{said} Its votes are kept: `voirdire audit quick --wave 'n 1' --limit 12 --warehouse "
-        f"{warehouse.path}` continues it."
+        f"{path}` continues it."
     )
-    assert killed_message(warehouse.path, "remeasure", "quick", "n 1") == said
+    assert killed_message(path, "remeasure", parameters) == said

@@ -174,7 +174,7 @@ def test_nobody_sleeps_on_when_the_provider_is_left_alone() -> None:
         sleeping = asyncio.create_task(breaker.sleep(60))
         await asyncio.sleep(0)
         breaker.fail("busy", trial=False, retry_after=86_400)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(30):
             await sleeping
         assert "86400" in str(breaker.given_up)
 

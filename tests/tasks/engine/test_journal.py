@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from tasks.engine import journal as journalling
 from tasks.engine.journal import Journal, exclusive_lock, read_journal
@@ -92,7 +93,7 @@ def test_whoever_opens_a_journal_that_is_being_saved_begins_a_new_one(path: Path
         writer.join(timeout=0.3)
         assert writer.is_alive()
         path.unlink()
-    writer.join(timeout=10)
+    writer.join(timeout=PATIENCE_SECONDS)
     opened[0].write(LINES[1])
     opened[0].close()
     assert read_journal(path) == ([LINES[1]], 0)

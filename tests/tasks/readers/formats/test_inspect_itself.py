@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from tasks.logs.log_reader import read_log
 
@@ -45,7 +46,11 @@ def test_a_log_of_inspect_itself(tmp_path: Path) -> None:
     if not PYTHON.is_file():
         pytest.skip("Inspect AI is not installed: make .venv/.inspect (a minute, 357 MB)")
     done = subprocess.run(
-        [PYTHON, "-c", RUN, str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
+        [PYTHON, "-c", RUN, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-1000:]
     (packed,) = tmp_path.glob("*.eval")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from tasks.logs.log_description import recognised_line
 from tasks.logs.log_reader import read_log
@@ -70,7 +71,7 @@ def test_a_log_of_promptfoo_itself(tmp_path: Path, provider: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=PATIENCE_SECONDS,
     )
     # 100: some assertions failed, as they do here.
     assert done.returncode in {0, 100}, done.stderr[-1000:]
