@@ -1,8 +1,8 @@
 """Everything that is used of litellm: functions, settings, responses, parameters, prices.
 
-No other file imports litellm, and importing this file does not import it yet. Two things are not
-public: the client that litellm keeps for some routes (:func:`litellms_client`), and the file of its
-price table (``TABLE``), which is read because importing litellm takes seconds.
+No other file imports litellm, nor does this one before it must. Three things are not
+in its docs: the client that it keeps for some routes (:func:`litellms_client`), the file of prices
+(``TABLE``, as an import takes seconds), and the cost and fallbacks that save CPU time in client.py.
 
 ``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard input and
 writes, for each, the parameters that the model does not support.
