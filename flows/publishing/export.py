@@ -74,7 +74,8 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
             raise WarehouseError(str(error).replace(str(draft), str(folder))) from error
         draft.replace(folder.absolute())
     for name, number in rows.items():
-        click.echo(f"{thousands(number):>10} rows  {folder / f'{name}.{form}'}")
+        unit = "row " if number == 1 else "rows"
+        click.echo(f"{thousands(number):>10} {unit}  {folder / f'{name}.{form}'}")
 
 
 def _copies(study: str | None) -> list[Copy]:

@@ -42,7 +42,7 @@ def continuing(asked: Study, named: str, path: Path) -> str:
     ``named`` is the file of the study, which may save its results under another name.
     """
     words = ["voirdire", "audit", named]
-    if asked.wave:
+    if asked.wave or (named in STUDIES and STUDIES[named].study.wave):
         words += ["--wave", asked.wave]
     if named in STUDIES:
         usual = STUDIES[named].study

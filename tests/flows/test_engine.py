@@ -288,7 +288,7 @@ def test_killed_run_goes_on_where_it_stopped(
     # The server learns from the next run that one was killed.
     state = ask_server(f"/flow_runs/{run}")["state"]
     assert state["type"] == "CRASHED"
-    continued = "Its process was killed. Its votes are kept: `voirdire audit quick --wave '' "
+    continued = "Its process was killed. Its votes are kept: `voirdire audit quick --"
     assert state["message"].startswith(continued)
     assert state["message"].endswith(f" --warehouse {warehouse.path}` continues it.")
     ended = warehouse.query("select run from runs where state = 'completed'").item()

@@ -80,6 +80,8 @@ def test_an_audit_is_continued_with_the_options_that_its_form_changed() -> None:
     place = Path("/data/my votes.duckdb")
     end = "--warehouse '/data/my votes.duckdb'"
     assert continuing(usual, "quick", place) == f"voirdire audit quick {end}"
+    night = STUDIES["nightly"].study.model_copy(update={"wave": ""})
+    assert continuing(night, "nightly", place) == f"voirdire audit nightly --wave '' {end}"
     changes = {"judges": ["offline/fair"], "budget_usd": 2.5, "name": "mine", "wave": "a b"}
     changed = usual.model_copy(update=changes)
     assert continuing(changed, "quick", place) == (
