@@ -38,8 +38,7 @@ from warehouse import _schema
 from warehouse.store import Warehouse
 
 # Frames are validated at every step: an example takes longer on a busy machine than on a free one.
-# The counts in the tests are those of the profile "full"; "fast" is that of `make test`, "ci" that
-# of `make check`.
+# The counts in the tests are those of the profile "full"; "fast" is the usual one, "ci" that of CI.
 MOST_EXAMPLES, FEWEST_EXAMPLES = 100, 3
 settings.register_profile("full", deadline=None, max_examples=MOST_EXAMPLES)
 settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES // 3)

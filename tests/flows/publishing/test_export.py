@@ -53,6 +53,8 @@ def test_a_study_is_exported_whole(shelf: Warehouse, form: str, tmp_path: Path) 
     folder = tmp_path / "out"
     done = _run(shelf, "export", "quick", "--output", str(folder), "--format", form)
     assert done.exit_code == 0, done.output
+    assert f" 1 row   {folder}/runs.{form}\n" in done.output
+    assert f" 0 rows  {folder}/votes.{form}\n" in done.output
     files = sorted(folder.iterdir())
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
