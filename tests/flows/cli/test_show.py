@@ -30,9 +30,8 @@ TEXTS = {"question": "Why \x1b[31mis it?", "answer": "[bold]So[/bold]."}
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Return what runs ``voirdire show`` on a warehouse, without terminal."""
-    return lambda *words: CliRunner().invoke(
-        main, ["show", *words, "--warehouse", str(tmp_path / "w.duckdb")]
-    )
+    place = ["--warehouse", str(tmp_path / "w.duckdb")]
+    return lambda *words: CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -327,7 +326,9 @@ def test_grades_that_moved_are_counted_though_no_verdict_changed(
     assert "1 of 1 grade of study grades on g0 moved with a perturbation, by at most 1." in of_pair
     assert "grade" not in run("mine").stdout
     # The furthest first, as on the page; what did not move is not there.
-    furthest = [row["sample"] for row in json.loads(run("grades", "--moved", *JSON).stdout)]
+    in_json = run("grades", "--moved", *JSON)
+    assert in_json.exit_code == 0, in_json.output
+    furthest = [row["sample"] for row in json.loads(in_json.stdout)]
     listed = list_comparisons(warehouse, Filters("grades", moved=True), 0).rows
     assert furthest == [row["sample"] for row in listed] == ["g1", "g0"]
     one = run("grades", "--moved", "--most", "1").stdout
