@@ -157,7 +157,7 @@ vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known 
 	done; exit $$found
 
 # Side by side, as the linters use one core, and many tests wait.
-check: ## all that CI checks: style, types, documentation, all tests (15 to 30 minutes)
+check: ## all that CI checks: style, types, documentation, all tests (15 to 40 minutes)
 	$(MAKE) --jobs 2 lint test-all
 
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, millions of votes and of labels

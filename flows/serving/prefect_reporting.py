@@ -90,7 +90,11 @@ def killed_message(path: Path, flow: str, parameters: str) -> str:
     said = "Its process was killed."
     if flow != "audit":
         return said
-    asked = Study.stored(parameters)
+    try:
+        asked = Study.stored(parameters)
+    except ValueError:
+        # Values of an earlier version that this one does not take.
+        return f"{said} Its votes are kept."
     return f"{said} Its votes are kept: `{continuing(asked, asked.name, path)}` continues it."
 
 

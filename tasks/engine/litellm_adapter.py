@@ -1,8 +1,8 @@
 """Everything that is used of litellm: functions, settings, responses, parameters, prices.
 
-No other file imports litellm, nor does this one before it must. Three things are not
-in its docs: the client that it keeps for some routes (:func:`litellms_client`), the file of prices
-(``TABLE``, as an import takes seconds), and the cost and fallbacks that save CPU time in client.py.
+No other file imports litellm, nor does this one before it must. The docs of litellm do not promise
+the client that it keeps for some routes (:func:`litellms_client`), the file of its prices
+(``TABLE``, as an import takes seconds), and what saves CPU time in client.py: cost and fallbacks.
 
 ``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard input and
 writes, for each, the parameters that the model does not support.

@@ -292,10 +292,10 @@ def errors_in_a_line() -> Iterator[None]:
 
 def interrupt_behind(error: BaseException) -> BaseException | None:
     """Return the interrupt that an error is, or that DuckDB reports as an error of its own."""
-    for each in (error, error.__cause__):
-        if isinstance(each, (KeyboardInterrupt, CancelledError)):
-            return each
-    return None
+    if isinstance(error, (KeyboardInterrupt, CancelledError)):
+        return error
+    # A timeout of asyncio, whose cause is a cancellation, is no interrupt.
+    return error.__cause__ if isinstance(error.__cause__, KeyboardInterrupt) else None
 
 
 def _text(error: Exception) -> str:

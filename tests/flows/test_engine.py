@@ -288,9 +288,10 @@ def test_killed_run_goes_on_where_it_stopped(
     # The server learns from the next run that one was killed.
     state = ask_server(f"/flow_runs/{run}")["state"]
     assert state["type"] == "CRASHED"
-    continued = "Its process was killed. Its votes are kept: `voirdire audit quick --"
-    assert state["message"].startswith(continued)
-    assert state["message"].endswith(f" --warehouse {warehouse.path}` continues it.")
+    assert state["message"] == (
+        "Its process was killed. Its votes are kept: `voirdire audit quick --perturbation "
+        f"fake_reference --judge emu/one --limit 6 --warehouse {warehouse.path}` continues it."
+    )
     ended = warehouse.query("select run from runs where state = 'completed'").item()
     assert ask_server(f"/flow_runs/{ended}")["state_type"] == "COMPLETED"
     killed, completed = warehouse.query("select state, asked from runs order by started_at").rows()

@@ -1,6 +1,7 @@
 """``voirdire show``: the texts behind a finding, as a user reads them."""
 
 import json
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +31,15 @@ TEXTS = {"question": "Why \x1b[31mis it?", "answer": "[bold]So[/bold]."}
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Return what runs ``voirdire show`` on a warehouse, without terminal."""
-    place = ["--warehouse", str(tmp_path / "w.duckdb")]
-    return lambda *words: CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
+
+    def show(*words: str) -> Result:
+        place = ["--warehouse", str(tmp_path / "w.duckdb")]
+        done = CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
+        # pytest prints it if the test fails.
+        logging.getLogger("show").info("%s: %s %s", words, done.exit_code, done.stderr)
+        return done
+
+    return show
 
 
 @pytest.fixture
@@ -326,9 +334,7 @@ def test_grades_that_moved_are_counted_though_no_verdict_changed(
     assert "1 of 1 grade of study grades on g0 moved with a perturbation, by at most 1." in of_pair
     assert "grade" not in run("mine").stdout
     # The furthest first, as on the page; what did not move is not there.
-    in_json = run("grades", "--moved", *JSON)
-    assert in_json.exit_code == 0, in_json.output
-    furthest = [row["sample"] for row in json.loads(in_json.stdout)]
+    furthest = [row["sample"] for row in json.loads(run("grades", "--moved", *JSON).stdout)]
     listed = list_comparisons(warehouse, Filters("grades", moved=True), 0).rows
     assert furthest == [row["sample"] for row in listed] == ["g1", "g0"]
     one = run("grades", "--moved", "--most", "1").stdout

@@ -15,6 +15,7 @@ from waiting import PATIENCE_SECONDS
 
 from flows.running.processes import Terminated, run_in_thread, sigterm_interrupts
 from flows.running.run_row import end_of
+from tasks.kit.command_line import errors_in_a_line
 from warehouse.store import Warehouse
 
 
@@ -129,3 +130,17 @@ def test_a_run_whose_query_is_interrupted_is_cancelled() -> None:
     error.__cause__ = Terminated()
     assert end_of(error)["state"] == "cancelled"
     assert end_of(RuntimeError("other"))["state"] == "failed"
+
+
+def test_a_timeout_is_no_interrupt() -> None:
+    async def wait() -> None:
+        async with asyncio.timeout(0):
+            await asyncio.sleep(1)
+
+    with pytest.raises(TimeoutError) as raised:
+        asyncio.run(wait())
+    # asyncio cancels what takes too long.
+    assert isinstance(raised.value.__cause__, asyncio.CancelledError)
+    assert end_of(raised.value)["state"] == "failed"
+    with pytest.raises(SystemExit), errors_in_a_line():
+        raise raised.value

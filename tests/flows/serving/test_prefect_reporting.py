@@ -1,6 +1,7 @@
 """Messages to a Prefect server that is gone, and a run that goes on without it."""
 
 import asyncio
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,6 @@ def test_a_killed_run_says_how_it_is_continued(tmp_path: Path) -> None:
         f"{path}` continues it."
     )
     assert killed_message(path, "remeasure", parameters) == said
+    # Neither an audit nor `serve` may fail because of what an earlier version saved.
+    unknown = json.dumps({**json.loads(parameters), "mode": "by post"})
+    assert killed_message(path, "audit", unknown) == f"{said} Its votes are kept."
