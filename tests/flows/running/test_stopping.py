@@ -128,7 +128,8 @@ def test_a_run_whose_query_is_interrupted_is_cancelled() -> None:
     # DuckDB raises an error of its own.
     error = RuntimeError("Query interrupted")
     error.__cause__ = Terminated()
-    assert end_of(error)["state"] == "cancelled"
+    ended = end_of(error)
+    assert (ended["state"], ended["error"]) == ("cancelled", "stopped by SIGTERM")
     assert end_of(RuntimeError("other"))["state"] == "failed"
 
 
