@@ -38,7 +38,7 @@ ANSWER = {"data", "meta"}
 """Fields of an answer of a web service, whose rows are in ``data``."""
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "4GB"}
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]:,]')
 NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
 ContentKind = Literal["rows", "object", "archive"]
 TEXT, RAW, TYPE = "json_extract_string", "json_extract", "json_type"
