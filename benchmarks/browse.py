@@ -19,8 +19,9 @@ import duckdb
 import httpx
 
 from benchmarks.scale import PER_QUESTION, STUDY, _fill
+from flows.results.remeasure import stored_steps
 from schemas.judging import Shifts, Verdicts
-from tasks.counting.verdicts import match_groups, tally_votes
+from tasks.results import counted_votes
 from warehouse.store import Saving, Warehouse
 
 ASKED = 5
@@ -98,8 +99,8 @@ def fill(path: Path, votes: int) -> Warehouse:
         connection.execute(FACTS)
         connection.execute("delete from verdicts")
     warehouse = Warehouse(path)
-    verdicts = tally_votes(warehouse.tallies(STUDY), "balanced")
-    frames = [Saving(Verdicts, verdicts), Saving(Shifts, match_groups(verdicts))]
+    counted = counted_votes(STUDY, "balanced", stored_steps(warehouse))
+    frames = [Saving(Verdicts, counted.verdicts), Saving(Shifts, counted.shifts)]
     warehouse.save(frames, run="bench", study=STUDY)
     return warehouse
 

@@ -37,7 +37,8 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
 
     test: str = pa.Field(isin=TESTS, description="requested test: auto, score or t")
     winning_rate: float = share(
-        "winning rate: share of annotators than whom the judge is not worse by epsilon",
+        "winning rate: share of annotators for whom the test shows that the judge is not worse by "
+        "epsilon",
         nullable=True,
     )
     passed: bool = optional(

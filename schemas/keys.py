@@ -30,6 +30,9 @@ SAMPLE = (*JUDGE, "sample")
 BETWEEN = " / "
 """Separates the name of a judge from the name of its prompt."""
 
+LARGEST_INTEGER = 2**63 - 1
+"""Largest integer that a column of the warehouse holds."""
+
 Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
 """What the scorecard checks of a judge."""
 

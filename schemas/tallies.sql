@@ -101,7 +101,7 @@ answers as (
     where study = getvariable('study') and arm = 'control'
     group by all
 )
--- What the data say of people's opinion comes before votes of people, whom it cannot be held against.
+-- People's opinion in the data takes precedence over votes of people, with which people themselves are not compared.
 select
     * exclude (
         valid_12, valid_21, both_anchor, given_score, voted_score, given_chance, voted_chance

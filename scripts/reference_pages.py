@@ -249,8 +249,11 @@ def catalogues() -> str:
         ),
         "## Formats of logs",
         _table(
-            ("format", "log", "content", "source"),
-            [(f"`{n}`", e.title, e.summary, e.source) for n, e in FORMATS.items()],
+            ("format", "log", "recognised by the fields", "content", "source"),
+            [
+                (f"`{n}`", e.title, _alternatives(e.needs), e.summary, e.source)
+                for n, e in FORMATS.items()
+            ],
         ),
         "## Charts of the report",
         _table(
@@ -433,6 +436,11 @@ def _prose(text: str) -> str:
     literals = [part.replace("``", "`") for part in parts[1::2]] + [""]
     text = "".join(a + b for a, b in zip(quoted, literals, strict=True)).replace("\\[`", "[`")
     return re.sub(r"(?<![\[\w/])methods\.md", "[methods](methods.md)", text)
+
+
+def _alternatives(needs: Iterable[tuple[str, ...]]) -> str:
+    """Return the sets of fields by which a format is recognised."""
+    return "; or ".join(", ".join(f"`{name}`" for name in some) for some in needs)
 
 
 def _code(text: str | None) -> str:

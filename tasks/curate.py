@@ -146,7 +146,7 @@ def cannot_compute(dataset: str, found: Imported) -> str:
     # Imports all statistics.
     from tasks.statistics import OWN_AUTHOR, filled_columns, lacking_line
 
-    # Whether a judge is an author too, columns do not tell.
+    # No column shows whether a judge is also an author.
     known = filled_columns(found.questions, found.known) | MADE | {OWN_AUTHOR}
     lines = [lacking_line(known, "Cannot be computed from these columns")]
     flaws = [name for name, entry in PERTURBATIONS.items() if entry.kind == "detract"]

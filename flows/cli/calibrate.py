@@ -138,7 +138,7 @@ def _is_in_log(
             )
         return False
     first, *limits = recognised_lines(log)
-    # With a file of the other side, what a log alone cannot say is no limit.
+    # A file of the other side may hold what this log lacks.
     for line in (first,) if any(files) else (first, *limits):
         current_status().tell(line)
     return True

@@ -210,7 +210,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     "or NAME-reports/STUDY.html beside NAME.duckdb.",
 )
 @pictures_option
-@click.option("--number", is_flag=True, help="Also print one summary score per judge.")
+@click.option("--number", is_flag=True, help="Also print two summary scores per judge.")
 @warehouse_option
 def report(**options: Any) -> None:
     """Write the HTML report of STUDY (default: quick), or of a calibration, from the warehouse."""

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
+from flows.studies.study import PATIENCE_SECONDS, Parameters, Study, with_prompts
 from tasks.kit.catalogue import Catalogue, one_per_line, tables
 from tasks.kit.user_folder import own_folder
 from tasks.validation.invalid_values import problems_in
 from tasks.validation.toml_tables import entry
 from tasks.validation.unknown_names import unknown
 
-__all__ = ["LARGEST", "PATIENCE_SECONDS", "Parameters", "Study", "with_prompts"]
+__all__ = ["PATIENCE_SECONDS", "Parameters", "Study", "with_prompts"]
 
 
 NO_TABLE = (

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from schemas.keys import Checks, Mode, Sham, Stop, content_key, file_digest
+from schemas.keys import LARGEST_INTEGER, Checks, Mode, Sham, Stop, content_key, file_digest
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
@@ -34,8 +34,6 @@ WAVE_PLACES = ("{date}", "{minute}")
 """Placeholders of a wave; see :meth:`Study.at`."""
 SUFFIX = "-people"
 """Suffix of a calibration from a study's own votes, so that it does not replace the study."""
-LARGEST = 2**63 - 1
-"""Whole number that a column of the warehouse holds."""
 
 
 class Parameters(Written):
@@ -94,7 +92,7 @@ class Study(Parameters):
     )
     """Judges to audit, as in openai/gpt-5.4-mini; each gets all ballots. The judges
     offline/... are simulated, not language models, and free."""
-    limit: int | None = Field(title="Cost: questions", default=None, ge=1, le=LARGEST)
+    limit: int | None = Field(title="Cost: questions", default=None, ge=1, le=LARGEST_INTEGER)
     """Maximum number of questions, balanced over categories, as in 20. Empty: all. A finding needs
     at least 10."""
     votes_per_pair: int = Field(title="Cost: votes per pair", default=2, ge=1, le=100)
@@ -160,7 +158,7 @@ class Study(Parameters):
     mode: Mode = Field(title="Design: mode", default="balanced")
     """balanced: each pair is shown equally often in both orders. paper: positions are drawn at
     random, as in arXiv 2402.10669."""
-    seed: int = Field(title="Design: random seed", default=0, ge=0, le=LARGEST)
+    seed: int = Field(title="Design: random seed", default=0, ge=0, le=LARGEST_INTEGER)
     """Random seed of templates, shams and positions."""
     checks: Checks = Field(title="Design: validity checks", default="drop")
     """drop: exclude texts that fail a validity check. flag: use them and flag them."""

@@ -394,11 +394,12 @@ def _kappas(cell: PairedLabels, agreement: Row) -> Iterator[Row]:
 
 
 def _ends_of_one_verdict(cell: PairedLabels, agreement: Row) -> Row:
-    """Return the interval of the kappa, 0, of annotators of whom one gave a single verdict.
+    """Return the interval of a kappa of 0 because one of two annotators gave a single verdict.
 
-    The share q of verdicts that this annotator would give otherwise is at most Wilson's limit for
-    none of the items. The kappa is highest if each of them is right, and lowest if none is; with h
-    the share of items on which the two differ, the distance by chance is ``h + q - 2 q h``.
+    The share q of items on which this annotator would decide otherwise is at most Wilson's upper
+    limit for none of the items. The kappa is highest if all these decisions are right, and lowest
+    if none is; with h the share of items on which the two differ, the distance by chance is
+    ``h + q - 2 q h``.
     """
     none, each = np.zeros(cell.judge.size), np.ones(cell.judge.size)
     other = _share(cell, "other", none, each)

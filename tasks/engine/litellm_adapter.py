@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from schemas.keys import LARGEST_INTEGER
 from tasks.engine.journal import Reply
 from tasks.kit.printable import redact
 from tasks.providers import Judge, Provider, api_base
@@ -63,9 +64,6 @@ CONNECTION = {
 
 HEADERS = {"default_headers", "extra_headers"}
 """Parameters that litellm sends without translating them."""
-
-LARGEST = 2**63 - 1
-"""Largest integer that the warehouse holds."""
 
 Params = dict[str, Any]
 
@@ -171,7 +169,7 @@ def _part(whole: Any, name: str) -> Any:
 
 def _count(value: object) -> int | None:
     """Return a number of tokens; null if the reported value cannot be one."""
-    return value if isinstance(value, int) and 0 <= value <= LARGEST else None
+    return value if isinstance(value, int) and 0 <= value <= LARGEST_INTEGER else None
 
 
 def _amount(value: object) -> float | None:

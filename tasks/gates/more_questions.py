@@ -94,7 +94,7 @@ def more_questions(gates: pl.DataFrame, most_times: int = MOST_TIMES) -> pl.Seri
         needed *= np.where(flag["two_sided"] & ~flag["drift"], NARROWER**2, 1.0)
     constant = flag["constant"] & (most * reach < 1)
     decided = np.where(constant, totals >= needed, chance >= POWER)
-    # What no or one question more decides is decided already, and something else is lacking.
+    # Where one further question or none would decide, the number of questions is not the problem.
     already = np.where(constant, asked >= needed, decided[:, :1])
     stays = flag["stays"] | (already & (asked >= limits().fewest_questions))
     decided &= totals >= limits().fewest_questions

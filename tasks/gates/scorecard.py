@@ -392,9 +392,9 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
 
 
 def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
-    """Add who agrees hardly better than by chance (``chance``), and the criterion (``part``).
+    """Add whose agreement is hardly better than chance (``chance``), and the criterion (``part``).
 
-    The person counts with whom the judge's kappa is surest to exceed 0.
+    Of several people, the one counts for whom it is surest that the judge's kappa exceeds 0.
     """
     part = pl.col("subgroup").str.strip_suffix(HUMANS).str.strip_suffix(": ")
     rows = rows.with_columns(part=part.replace("", None))

@@ -13,6 +13,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
+from schemas.keys import LARGEST_INTEGER
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
     OF_LOGS,
@@ -84,7 +85,6 @@ SAME = {
 }
 """Rule -> the column that must be equal in all votes with the same values of these columns."""
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
-LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
 LOGS = {".json", ".eval"}
 """Suffixes that logs have, and tables of votes have not."""
@@ -220,15 +220,15 @@ def _columns(names: Sequence[str]) -> str:
 def _typed(column: str, values: list[Any], place: PlaceOf) -> pl.Series:
     kind = TYPES[column]
     if kind is float:
-        values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
+        values = [float(v) if type(v) is int and abs(v) <= LARGEST_INTEGER else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
         row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
         is_number = kind is str and type(values[row]) in {int, float}
         quoted = f', in quotes: "{values[row]}"' if is_number else ""
         _refuse(place(row), column, values[row], WORDS[kind] + quoted)
-    if kind is int and max((v for v in values if v is not None), default=0) > LARGEST:
-        row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST)
-        _refuse(place(row), column, values[row], f"at most {LARGEST}")
+    if kind is int and max((v for v in values if v is not None), default=0) > LARGEST_INTEGER:
+        row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST_INTEGER)
+        _refuse(place(row), column, values[row], f"at most {LARGEST_INTEGER}")
     try:
         return pl.Series(column, values, dtype=VoteLog.dtypes()[column])
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell

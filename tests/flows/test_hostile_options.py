@@ -30,8 +30,9 @@ from flows.results import remeasure
 from flows.running.run_row import first_row
 from flows.serving import serve_loop
 from flows.serving.access import Access
-from flows.studies import LARGEST, make_study
+from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
+from schemas.keys import LARGEST_INTEGER
 from tasks.aggregate import count_votes
 from tasks.counting.verdicts import tally_votes
 from warehouse.store import Saving, Warehouse
@@ -190,13 +191,13 @@ def test_words_that_are_no_options(words: list[str], said: str) -> None:
 
 
 def test_the_largest_seed_is_planned_and_a_larger_one_refused() -> None:
-    reported = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST)])
+    reported = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST_INTEGER)])
     assert reported.exit_code == 0, reported.stderr
-    refused = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST + 1)])
+    refused = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST_INTEGER + 1)])
     assert refused.exit_code == 2
     assert refused.stderr == (
-        f"voirdire: --seed is {LARGEST + 1}, but must be a whole number, at least 0 and at most "
-        f"{LARGEST}. Give such a value, or leave --seed out.\n"
+        f"voirdire: --seed is {LARGEST_INTEGER + 1}, but must be a whole number, at least 0 and at "
+        f"most {LARGEST_INTEGER}. Give such a value, or leave --seed out.\n"
     )
 
 

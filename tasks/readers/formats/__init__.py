@@ -236,15 +236,15 @@ class Format:
     name: str
     title: str
     """What it is called in messages."""
-    needs: tuple[frozenset[str], ...]
-    """Sets of fields; a file with all fields of one set is in this format."""
+    needs: tuple[tuple[str, ...], ...]
+    """Alternatives; a file with all fields of one of them is in this format."""
     source: str
     read: Callable[[Source], Parts]
     summary: str
 
     def fields_found(self, source: Source) -> int:
         """Return the number of required fields that a file has; 0 if it lacks one."""
-        return max((len(some) for some in self.needs if some <= source.columns), default=0)
+        return max((len(some) for some in self.needs if source.columns >= {*some}), default=0)
 
 
 def log_format(
@@ -258,7 +258,7 @@ def log_format(
     def declare(read: Callable[[Source], Parts]) -> Format:
         summary = (read.__doc__ or "").strip().split("\n")[0]
         name = getattr(read, "__name__", "")
-        return Format(name, title, tuple(map(frozenset, needs)), source, read, summary)
+        return Format(name, title, needs, source, read, summary)
 
     return declare
 
