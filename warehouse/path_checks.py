@@ -13,6 +13,11 @@ VARIABLE = "VOIRDIRE_WAREHOUSE"
 """the DuckDB file, if `--warehouse` is not given. Default: `voirdire.duckdb` in the current
 folder"""
 DEFAULT = "voirdire.duckdb"
+DAMAGE = {
+    "Could not read enough bytes": "its end is missing",
+    "Corrupt database file": "a part of it was overwritten",
+}
+"""Part of DuckDB's message about a damaged file -> what is wrong."""
 MAGIC = slice(8, 12)
 """Offset of the magic bytes of a DuckDB file (https://duckdb.org/docs/internals/storage)."""
 
@@ -33,6 +38,17 @@ WAVES = "select distinct study, wave from estimates where wave <> '' order by wa
 def default_path() -> Path:
     """Return the place from the environment, or the file in this folder."""
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
+
+
+def damage(path: Path, error: duckdb.Error) -> str:
+    """Say that a file is damaged, and what to do; empty for errors that do not mean that."""
+    for sign, what in DAMAGE.items():
+        if sign in str(error):
+            return (
+                f"{path} is damaged: {what}. Replace it with a copy that is whole, such as one by "
+                f"`voirdire snapshot`, or choose another file with --warehouse or {VARIABLE}."
+            )
+    return ""
 
 
 def near(path: Path) -> Path:

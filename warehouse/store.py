@@ -34,6 +34,7 @@ from warehouse.file_export import Copy, copy_file, log_of, require_target, write
 from warehouse.path_checks import (
     DEFAULT,
     VARIABLE,
+    damage,
     default_path,
     is_of_another_kind,
     require_folder,
@@ -269,6 +270,9 @@ class Warehouse:
             except duckdb.Error as error:
                 if is_refusal(error):
                     raise WarehouseError(f"{self.path}: {REFUSED}") from error
+                # DuckDB reads a part when it is needed, so others may have been read well.
+                if text := damage(self.path, error):
+                    raise WarehouseError(text) from error
                 raise StatementError(f"{self.path}: {error}") from error
 
     @contextmanager
@@ -391,10 +395,10 @@ class Warehouse:
         text = str(error)
         if "not a valid DuckDB database file" in text or "serialization" in text.lower():
             return self._not_duckdb()
-        why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")
-        if "Could not read enough bytes" in text:
-            why = "its end is missing"
-        return self._cannot_open(why)
+        if damaged := damage(self.path, error):
+            return damaged
+        why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0])
+        return self._cannot_open(why.rstrip("."))
 
     def _cannot_open(self, why: str) -> str:
         return (

@@ -53,8 +53,8 @@ ABOUT = ("study", "prompt", "wave", "simulated", "criterion", "kind")
 OTHERS = re.compile(rf"; \d+ more reasons? in {re.escape(ALL_REASONS)}")
 """How many reasons a recommendation has beside those that its summary shows."""
 QUERIES = (
-    "Queries only read. `voirdire sql` lists the marts and questions, "
-    '`voirdire sql "describe {}"` the columns of a mart.'
+    "`voirdire sql` lists the marts and questions, "
+    '`voirdire sql "describe {}"` the columns of a mart. A query can read, but change nothing.'
 )
 """The next step where a query does not run."""
 

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     to ask only these. With ``voirdire gate``: no gate fails, but one is inconclusive (drift without
     an alert does not count)"""
     INTERRUPTED = 130
-    """stopped by Ctrl-C; every saved vote is kept. ``voirdire booth`` and ``voirdire serve`` run
-    until they are stopped and end with 0"""
+    """stopped by Ctrl-C; every saved vote is kept. ``voirdire booth``, ``voirdire browse`` and
+    ``voirdire serve`` run until they are stopped, by Ctrl-C or SIGTERM, and end with 0"""
     TERMINATED = 143
     """stopped by SIGTERM; every saved vote is kept"""

@@ -5,7 +5,8 @@ import os
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 LOST = "\N{REPLACEMENT CHARACTER}"
 MOST = 4000
@@ -181,6 +182,19 @@ def cause(error: BaseException | str) -> str:
 
 def _bounded(line: str) -> str:
     return f"{line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''}"
+
+
+@contextmanager
+def renamed(name: str, to: str) -> Iterator[None]:
+    """Let a ValueError that names a file by ``name``, as a copy of it is called, name it ``to``."""
+    try:
+        yield
+    except ValueError as error:
+        named = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)")
+        error.args = tuple(
+            named.sub(lambda _: to, each) if isinstance(each, str) else each for each in error.args
+        )
+        raise
 
 
 def same_command(wave: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
-from tasks.kit.printable import is_binary, joined_few
+from tasks.kit.printable import is_binary, joined_few, renamed
 from tasks.validation.unknown_names import no_such_file
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -245,7 +245,7 @@ def unpacked(path: Path, problems: Problems) -> Iterator[Path]:
         yield path
         return
     name = without_gz(existing_file(path, problems)).name
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, renamed(name, path.name):
         file, size = Path(folder) / name, 0
         most = min(problems.limits.size, max(MAX_FILE, MOST_GZIP_RATIO * path.stat().st_size))
         try:

@@ -307,7 +307,12 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
         rows = votes.with_row_index("at").filter(broken)
         if not rows.is_empty():
             shown = ("judge", "arm", "perturbation", "kind", "sample", "cluster")
-            values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
+            first = rows.row(0, named=True)
+            values = ", ".join(
+                f"{column} {first[column]!r:.60}"
+                for column in (*shown, "shown_first", "repeat")
+                if first[column] is not None
+            )
             given = _alternatives(rows, rule)
             raise ValueError(
                 f"{place(rows['at'][0])}: {rule}{given}. "

@@ -89,8 +89,21 @@ def test_a_broken_file_is_reported(stocked: Warehouse, make: Make) -> None:
     whole = stocked.path.read_bytes()
     stocked.path.write_bytes(whole[: len(whole) // 2])
     for said in _refusals(stocked.path, make):
-        assert said.startswith(f"{stocked.path} cannot be opened: its end is missing. ")
-        assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
+        assert said.startswith(f"{stocked.path} is damaged: its end is missing. Replace it with a ")
+        assert said.endswith("choose another file with --warehouse or VOIRDIRE_WAREHOUSE.")
+
+
+def test_a_part_that_was_overwritten_is_reported_when_it_is_read(
+    stocked: Warehouse, make: Make
+) -> None:
+    """The header is whole, so the file opens."""
+    stocked.query("select 1")
+    size, head = stocked.path.stat().st_size, 3 * 4096
+    with stocked.path.open("r+b") as file:
+        file.seek(head)
+        file.write(b"\xff" * (size - head))
+    for said in _refusals(stocked.path, make):
+        assert said.startswith(f"{stocked.path} is damaged: a part of it was overwritten. Replace ")
 
 
 def test_a_new_file_appears_complete_and_replaces_none(

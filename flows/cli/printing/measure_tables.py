@@ -280,8 +280,9 @@ def _cells(
     marks: Mapping[str, str],
     between: str,
 ) -> Cells:
-    whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
-    digits = 0 if whole.all() else 3
+    # Counts have no intervals; a share may be whole.
+    counts = (rows["estimate"].round() == rows["estimate"]).all() and rows["low"].is_null().all()
+    digits = 0 if counts else 3
     levels = rows["level"].drop_nulls().unique()
     interval = f"{100 * levels[0]:.3g} %" if len(levels) == 1 else "interval"
     table = [

@@ -361,9 +361,9 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
     [line] = done.stderr.splitlines()
     assert says in line
     assert in_short(line).endswith(
-        " Queries only read. `voirdire sql` lists the marts and questions, "
+        " `voirdire sql` lists the marts and questions, "
         f'`voirdire sql "describe {"asr" if "mart.asr" in query else "bias"}"` the columns of a '
-        "mart."
+        "mart. A query can read, but change nothing."
     )
 
 

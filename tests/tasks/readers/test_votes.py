@@ -1,4 +1,5 @@
 import csv
+import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -58,6 +59,20 @@ def refusal(path: Path) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
         read_votes(path)
     return str(caught.value)
+
+
+def test_errors_about_a_packed_file_name_it(write: Write, tmp_path: Path) -> None:
+    plain = write([{**CONTROL, "choice": "frist"}])
+    packed = tmp_path / f"{plain.name}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert refusal(plain).startswith(f"{plain.name}, ")
+    assert refusal(packed) == refusal(plain).replace(plain.name, packed.name)
+
+
+def test_an_empty_value_is_not_listed_among_those_of_a_vote(write: Write) -> None:
+    assert "the first is: judge 'ada', arm 'control', sample 'q1/a2'," in refusal(
+        write([CONTROL, CONTROL])
+    )
 
 
 def test_every_format_reads_the_same(write: Write) -> None:
