@@ -1,11 +1,11 @@
 """Batch judges from end to end, against an emulated batch endpoint."""
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -90,28 +90,36 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
 
 
 @pytest.fixture
-def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse, batched: Any) -> Begin:
+def begin(
+    environment: dict[str, str], tmp_path: Path, warehouse: Warehouse, batched: Any
+) -> Iterator[Begin]:
     """Begin a run and return it as soon as its batch is at the provider, who keeps it."""
+    errors = tmp_path / "stderr"
+    with ExitStack() as stack:
 
-    def run() -> "subprocess.Popen[bytes]":
-        batched.behave(batch_seconds=600)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *SMALL],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        wait_for(
-            lambda: warehouse.path.exists() and _states(warehouse) == ["sent"], "no batch was sent"
-        )
-        return process
+        def run() -> "subprocess.Popen[bytes]":
+            batched.behave(batch_seconds=600)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "flows.cli", *SMALL],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=stack.enter_context(errors.open("wb")),
+            )
+            stack.callback(_kill, process)
 
-    return run
+            def sent() -> bool:
+                assert process.poll() is None, errors.read_text()
+                return warehouse.path.exists() and _states(warehouse) == ["sent"]
+
+            wait_for(sent, "no batch was sent")
+            return process
+
+        yield run
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
 
 
