@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,12 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 FAIR, FIRST = ("first", "second"), ("first", "first")
+
+
+def test_a_share_of_none_has_the_digits_of_its_interval(measure: Any) -> None:
+    shown = measure(ballots("ada", FAIR), "--only", "tie_rate", width=120).stdout
+    # Wilson: 0 of 20 questions.
+    assert re.search(r"\.000 +\[\.000, \.161\]", shown)
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
