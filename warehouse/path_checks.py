@@ -45,8 +45,8 @@ def damage(path: Path, error: duckdb.Error) -> str:
     for sign, what in DAMAGE.items():
         if sign in str(error):
             return (
-                f"{path} is damaged: {what}. Replace it with a copy that is whole, such as a snapshot "
-                f"that you made, or choose another file with --warehouse or {VARIABLE}."
+                f"{path} is damaged: {what}. Replace it with a copy that is whole, such as a "
+                f"snapshot that you made, or choose another file with --warehouse or {VARIABLE}."
             )
     return ""
 
