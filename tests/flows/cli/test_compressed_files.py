@@ -77,7 +77,7 @@ def test_a_table_of_other_columns_names_them(
     done = CliRunner().invoke(main, ["doctor", str(packed)])
     assert done.exit_code == 2
     reported = " ".join(done.stderr.split())
-    assert "votes.jsonl: neither a log in a known format" in reported
+    assert "votes.jsonl.gz: neither a log in a known format" in reported
     assert "unknown column 'item'" in reported or "unknown columns 'item'" in reported
     # It may be no log at all.
     assert "`voirdire calibrate FILE --judge COLUMN --human COLUMN`" in reported
