@@ -1,5 +1,6 @@
 import errno
 import os
+import random
 import resource
 import stat
 from collections.abc import Callable
@@ -93,17 +94,20 @@ def test_a_broken_file_is_reported(stocked: Warehouse, make: Make) -> None:
         assert said.endswith("choose another file with --warehouse or VOIRDIRE_WAREHOUSE.")
 
 
-def test_a_part_that_was_overwritten_is_reported_when_it_is_read(
-    stocked: Warehouse, make: Make
-) -> None:
-    """The header is whole, so the file opens."""
-    stocked.query("select 1")
-    size, head = stocked.path.stat().st_size, 3 * 4096
-    with stocked.path.open("r+b") as file:
-        file.seek(head)
-        file.write(b"\xff" * (size - head))
-    for said in _refusals(stocked.path, make):
-        assert said.startswith(f"{stocked.path} is damaged: a part of it was overwritten. Replace ")
+def test_a_damaged_part_is_reported_when_it_is_read(tmp_path: Path, make: Make) -> None:
+    """The part is none of those that DuckDB reads to open the file."""
+    path, noise = tmp_path / "v.duckdb", random.Random(0)
+    rows = [{"question_id": f"q{n}", "question": noise.randbytes(500).hex()} for n in range(4000)]
+    Warehouse(path).save([make(Questions, *rows)], run="r1")
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"?" * 100)
+    assert Warehouse(path).query("select 1").height == 1
+    with pytest.raises(WarehouseError) as raised:
+        Warehouse(path).query("select max(question) from questions")
+    # It is no StatementError, as a query with a mistake is.
+    assert raised.type is WarehouseError
+    assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Repl")
 
 
 def test_a_new_file_appears_complete_and_replaces_none(
