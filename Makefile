@@ -187,7 +187,7 @@ lock: $(TOOLS) ## write the requirements anew, with hashes and without index add
 	$(LOCK) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --group local --no-deps --output-file requirements-local.txt
 	$(LOCK) --group notebook --no-deps --output-file requirements-notebook.txt
-	$(LOCK) --group clients --constraint requirements.txt --output-file requirements-clients.txt
+	$(LOCK) --group clients --output-file requirements-clients.txt
 	$(LOCK) --group peer --output-file requirements-peer.txt
 	$(LOCK) --group docs --output-file requirements-docs.txt
 	$(LOCK) --group tools --output-file requirements-tools.txt

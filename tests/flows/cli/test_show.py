@@ -1,7 +1,7 @@
 """``voirdire show``: the texts behind a finding, as a user reads them."""
 
 import json
-import logging
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,8 +35,8 @@ def run(tmp_path: Path) -> Run:
     def show(*words: str) -> Result:
         place = ["--warehouse", str(tmp_path / "w.duckdb")]
         done = CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
-        # pytest prints it if the test fails.
-        logging.getLogger("show").info("%s: %s %s", words, done.exit_code, done.stderr)
+        # pytest shows it if the test fails.
+        print(words, done.exit_code, done.stderr, file=sys.stderr)
         return done
 
     return show
