@@ -6,6 +6,7 @@ The format is OpenAI's: https://platform.openai.com/docs/guides/batch.
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tasks.engine.client import (
@@ -58,41 +59,38 @@ class BatchStatus(NamedTuple):
     """Time from its creation to its end."""
 
 
+class _Previewed(BaseException):
+    """A request was stopped before it was sent.
+
+    litellm treats an Exception as a failed call, whose log takes ten times as long as the request.
+    """
+
+
 class RequestPreview(RequestSlot):
-    """A slot that keeps the body of the request and refuses to send it."""
+    """A slot that keeps the body of the request and stops it before it is sent."""
 
     def __init__(self) -> None:
-        super().__init__(self._refuse, lambda: None)
+        super().__init__(self._stop, lambda: None)
         self.body: bytes | None = None
 
     async def send(self, body: bytes) -> None:
-        """Keep the body.
-
-        Raises
-        ------
-        CallError
-            Always, so that nothing is sent.
-        """
+        """Keep the body, and send nothing."""
         self.body = body
-        await self._refuse()
+        await self._stop()
 
-    async def _refuse(self) -> None:
-        raise CallError("this request is only previewed", transient=False)
+    async def _stop(self) -> None:
+        raise _Previewed
 
 
-async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
-    """Return the body that a request would send; nothing is sent.
+async def preview_body(request: dict[str, Any], judge: Judge) -> bytes | None:
+    """Return the body that a request would send; null if it was sent past the slot.
 
     Raise Exception if litellm refuses it.
     """
     preview = RequestPreview()
-    try:
+    with suppress(_Previewed):
         await send(request, judge, preview)
-    except Exception:
-        if preview.body is None:
-            raise
-    body: dict[str, Any] = json.loads(preview.body or b"{}")
-    return body
+    return preview.body
 
 
 async def request_body(
@@ -106,7 +104,9 @@ async def request_body(
     if beyond := sorted({"extra_headers", "extra_query"} & set(request)):
         raise CallError(f"a batch cannot send {', '.join(beyond)}", transient=False)
     body = await with_timeout(preview_body(request, judge), provider, provider.timeout_seconds)
-    return body, dropped
+    if body is None:
+        raise CallError("litellm sent a request that was to be previewed only", transient=False)
+    return json.loads(body), dropped
 
 
 def request_line(ballot_id: str, body: dict[str, Any]) -> bytes:

@@ -92,6 +92,31 @@ def test_a_line_holds_what_a_single_call_sends(
     }
 
 
+def test_a_preview_is_no_failed_call_of_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its log of a failure takes ten times the CPU time of the request."""
+    failed: list[object] = []
+
+    async def on_failure(*words: object) -> None:
+        failed.append(words)
+
+    monkeypatch.setattr(load_litellm(), "_async_failure_callback", [on_failure])
+    judge, messages = _judge(), [{"role": "user", "content": "Which?"}]
+    asyncio.run(request_body(PROVIDER, judge, messages, {}))
+    assert failed == []
+
+
+def test_a_request_that_was_sent_is_no_preview(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of litellm's own would not have our hooks."""
+
+    async def sent(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(batches, "send", sent)
+    with pytest.raises(CallError, match="litellm sent a request") as error:
+        asyncio.run(request_body(PROVIDER, _judge(), [{"role": "user", "content": "Which?"}], {}))
+    assert not error.value.transient
+
+
 def test_parameters_that_a_model_does_not_take_are_dropped_or_refused() -> None:
     strange = {"verbosity": "low"}
     messages = [{"role": "user", "content": "Which?"}]
