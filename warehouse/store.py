@@ -273,6 +273,11 @@ class Warehouse:
                 # DuckDB reads a part when it is needed, so others may have been read well.
                 if text := damage(self.path, error):
                     raise WarehouseError(text) from error
+                if isinstance(error, duckdb.InternalException):
+                    raise WarehouseError(
+                        f"{self.path}: DuckDB itself failed ({str(error).splitlines()[0]}). "
+                        "Nothing was changed. Run the command again."
+                    ) from error
                 raise StatementError(f"{self.path}: {error}") from error
 
     @contextmanager

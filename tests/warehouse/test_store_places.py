@@ -110,6 +110,24 @@ def test_a_damaged_part_is_reported_when_it_is_read(tmp_path: Path, make: Make) 
     assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Repl")
 
 
+def test_a_failure_of_duckdb_itself_is_one_sentence(
+    stocked: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error has the addresses of sixty functions; the query has no mistake."""
+
+    def fails(*_: object) -> None:
+        raise duckdb.InternalException("INTERNAL Error: vector of size 0\n\nStack Trace:\n\n/x.so")
+
+    monkeypatch.setattr(store, "fetch", fails)
+    with pytest.raises(WarehouseError) as raised:
+        stocked.query("select 1")
+    assert raised.type is WarehouseError
+    assert str(raised.value) == (
+        f"{stocked.path}: DuckDB itself failed (INTERNAL Error: vector of size 0). Nothing was "
+        "changed. Run the command again."
+    )
+
+
 def test_a_new_file_appears_complete_and_replaces_none(
     tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
