@@ -34,7 +34,7 @@ class FrameError(ValueError):
 class Frame(pa.DataFrameModel):
     """A schema with a key and, if it is stored, a table; make frames with :meth:`of` only."""
 
-    _place: ClassVar[TablePlace]
+    _place: ClassVar[TablePlace] = TablePlace("", (), {})
 
     class Config:
         strict = True
@@ -70,19 +70,24 @@ class Frame(pa.DataFrameModel):
         missing = [name for name in cls.required() if name not in there]
         if frame.is_empty() and not missing:
             return cls.empty()
-        filled = frame.select(
-            pl.col(name) if name in there else pl.lit(None, dtype).alias(name)
-            for name, dtype in wanted.items()
-        )
+        if frame.columns == [*wanted]:
+            filled = frame
+        else:
+            filled = frame.select(
+                pl.col(name) if name in there else pl.lit(None, dtype).alias(name)
+                for name, dtype in wanted.items()
+            )
         typed, broken = _cast(filled, wanted)
         rows = _sorted(typed, key)
-        comparable = not {*missing, *broken} & {*key}
+        but = {*missing, *broken}
+        if not but and not _schema(cls).checks and _passes(cls, rows):
+            return cast("DataFrame[Self]", rows)
         failures = [
             *_missing(missing, frame),
             *broken.values(),
-            *_schema_failures(cls, typed, but={*missing, *broken}),
+            *_schema_failures(cls, typed, but),
             *_not_finite(typed),
-            *(_duplicates(typed, key) if comparable and _has_neighbours_alike(rows, key) else []),
+            *([] if but & {*key} else _duplicates(typed, key)),
         ]
         if failures:
             raise FrameError(f"{cls.__name__}: " + "; ".join(failures) + ".")
@@ -255,14 +260,12 @@ def _cast(frame: pl.DataFrame, wanted: dict[str, Any]) -> tuple[pl.DataFrame, di
     """Cast every column; also return an error text for each column that loses values."""
     changed, failures = [], {}
     frame = _cast_exactly(frame, wanted)
-    for column, found in frame.schema.items():
-        if found == wanted[column]:
-            continue
+    for column in [name for name, found in frame.schema.items() if found != wanted[name]]:
         result, broken = _cast_column(frame[column], wanted[column])
         if broken.any():
             failures[column] = _say(column, f"must be {wanted[column]}", frame[column], broken)
         changed.append(result)
-    return frame.with_columns(changed), failures
+    return (frame.with_columns(changed) if changed else frame), failures
 
 
 def _cast_exactly(frame: pl.DataFrame, wanted: dict[str, Any]) -> pl.DataFrame:
@@ -296,8 +299,6 @@ def _cast_column(values: pl.Series, dtype: Any) -> tuple[pl.Series, pl.Series]:
 
 
 def _schema_failures(model: type[Frame], frame: pl.DataFrame, but: set[str]) -> list[str]:
-    if not but and not _schema(model).checks and _passes(model, frame):
-        return []
     try:
         model.to_schema().validate(frame, lazy=True)
     except SchemaErrors as errors:
@@ -319,7 +320,7 @@ class _Expressions:
 
 @cache
 def _rules(model: type[Frame]) -> list[pl.Expr]:
-    """Return the checks of a frame's columns as expressions, each true of a valid frame."""
+    """Return what a valid frame that is sorted by its key fulfils, as expressions."""
     from pandera.backends.polars import builtin_checks  # 70 ms
 
     source: Any = _Expressions()
@@ -329,11 +330,18 @@ def _rules(model: type[Frame]) -> list[pl.Expr]:
         for check in column.checks
     ]
     required = [pl.col(name).null_count() == 0 for name in model.required()]
-    return [rule.alias(str(number)) for number, rule in enumerate([*checked, *required])]
+    finite = [pl.col(n).is_finite().all() for n, kind in _dtypes(model).items() if kind.is_float()]
+    alike = [
+        pl.col(name).slice(1).eq_missing(pl.col(name).slice(0, pl.len() - 1))
+        for name in model.place().key
+    ]
+    unique = [~pl.all_horizontal(alike).any()] if alike else []
+    rules = [*checked, *required, *finite, *unique]
+    return [rule.alias(str(number)) for number, rule in enumerate(rules)]
 
 
 def _passes(model: type[Frame], frame: pl.DataFrame) -> bool:
-    """Run all checks of a schema's columns in one query: pandera itself runs a query for each."""
+    """Run all checks in one query: pandera itself runs a query for each column's check."""
     return all(frame.select(_rules(model)).row(0))
 
 
@@ -359,21 +367,10 @@ def _not_finite(frame: pl.DataFrame) -> list[str]:
     ]
 
 
-def _has_neighbours_alike(frame: pl.DataFrame, key: tuple[str, ...]) -> bool:
-    """Tell whether two rows have the same key; the frame must be sorted by it."""
-    if not key or frame.height < 2:
-        return False
-    alike = pl.repeat(value=True, n=frame.height - 1, eager=True)
-    for column in reversed(key):
-        values = frame[column]
-        alike &= values[1:].eq_missing(values[:-1])
-        if not alike.any():
-            return False
-    return True
-
-
 def _duplicates(frame: pl.DataFrame, key: tuple[str, ...]) -> list[str]:
-    repeated = frame.select(key).is_duplicated()
+    repeated = frame.select(key).is_duplicated() if key else pl.Series(dtype=pl.Boolean)
+    if not repeated.any():
+        return []
     first = frame.filter(repeated).select(key).unique(maintain_order=True).head(SHOWN)
     shown = ", ".join(_clip(row) for row in first.iter_rows())
     rows = repeated.sum()
