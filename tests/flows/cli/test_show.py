@@ -1,7 +1,6 @@
 """``voirdire show``: the texts behind a finding, as a user reads them."""
 
 import json
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,10 +33,7 @@ def run(tmp_path: Path) -> Run:
 
     def show(*words: str) -> Result:
         place = ["--warehouse", str(tmp_path / "w.duckdb")]
-        done = CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
-        # pytest shows it if the test fails.
-        print(words, done.exit_code, done.stderr, file=sys.stderr)
-        return done
+        return CliRunner().invoke(main, ["show", *words, *place], catch_exceptions=False)
 
     return show
 
