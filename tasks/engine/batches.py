@@ -62,7 +62,7 @@ class BatchStatus(NamedTuple):
 class _Previewed(BaseException):
     """A request was stopped before it was sent.
 
-    litellm treats an Exception as a failed call, whose log takes ten times as long as the request.
+    litellm treats an Exception as a failed call, whose log takes three times as long as the request.
     """
 
 
