@@ -71,7 +71,7 @@ class Frame(pa.DataFrameModel):
         if frame.is_empty() and not missing:
             return cls.empty()
         if frame.columns == [*wanted]:
-            filled = frame
+            filled = frame.clone()
         else:
             filled = frame.select(
                 pl.col(name) if name in there else pl.lit(None, dtype).alias(name)

@@ -51,8 +51,9 @@ LAST_LINE = "-----END CERTIFICATE-----\n"
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
 
-# Each of Prefect's clients loads the certificates of all authorities, in all half a second of an
-# audit, and then asks a server without TLS: processes that tests start load those of one.
+# Each of Prefect's clients loads the certificates of all authorities, although the server has no
+# TLS. That takes half a second of each audit, so processes that tests start load one certificate,
+# and this process makes each context once.
 AUTHORITY = Path(HOME, "authority.pem")
 AUTHORITY.write_text(Path(certifi.where()).read_text("utf-8").partition(LAST_LINE)[0] + LAST_LINE)
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(AUTHORITY)

@@ -273,10 +273,10 @@ class Warehouse:
                 # DuckDB reads a part when it is needed, so others may have been read well.
                 if text := damage(self.path, error):
                     raise WarehouseError(text) from error
-                if isinstance(error, duckdb.InternalException):
+                if isinstance(error, duckdb.InternalException | duckdb.FatalException):
                     raise WarehouseError(
-                        f"{self.path}: DuckDB itself failed ({str(error).splitlines()[0]}). "
-                        "Nothing was changed. Run the command again."
+                        f"{self.path}: DuckDB itself failed ({str(error).splitlines()[0]}). Try "
+                        "again; if it fails again, it is an error in DuckDB."
                     ) from error
                 raise StatementError(f"{self.path}: {error}") from error
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tasks.engine.client import (
     call_error,
+    current_slot,
     litellm_call,
     max_bytes_without_slot,
     request_of,
@@ -62,7 +63,7 @@ class BatchStatus(NamedTuple):
 class _Previewed(BaseException):
     """A request was stopped before it was sent.
 
-    litellm treats an Exception as a failed call, whose log takes three times as long as the request.
+    litellm logs an Exception as a failed call, which takes three times as long as the request.
     """
 
 
@@ -83,13 +84,17 @@ class RequestPreview(RequestSlot):
 
 
 async def preview_body(request: dict[str, Any], judge: Judge) -> bytes | None:
-    """Return the body that a request would send; null if it was sent past the slot.
+    """Return the body that a request would send; null if it was sent without asking the slot.
 
     Raise Exception if litellm refuses it.
     """
     preview = RequestPreview()
-    with suppress(_Previewed):
-        await send(request, judge, preview)
+    try:
+        with suppress(_Previewed):
+            await send(request, judge, preview)
+    finally:
+        # What this task sends later is no preview.
+        current_slot.set(None)
     return preview.body
 
 
@@ -105,7 +110,9 @@ async def request_body(
         raise CallError(f"a batch cannot send {', '.join(beyond)}", transient=False)
     body = await with_timeout(preview_body(request, judge), provider, provider.timeout_seconds)
     if body is None:
-        raise CallError("litellm sent a request that was to be previewed only", transient=False)
+        raise CallError(
+            "litellm sent a request that was to be previewed only", transient=False, free=False
+        )
     return json.loads(body), dropped
 
 

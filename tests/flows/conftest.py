@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import time
@@ -52,7 +51,6 @@ from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 
-ONE_CONTEXT = cache(ssl.create_default_context)
 CATALOGUES: list[Catalogue[Any]] = [
     PROVIDERS,
     JUDGES,
@@ -387,8 +385,6 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         adapted = {k: v for k, v in before.items() if k.startswith("LITELLM_")}
         os.environ.clear()
         os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
-        # Each of Prefect's clients reads all certificates anew, in a tenth of an audit's time.
-        patch.setattr(ssl, "create_default_context", ONE_CONTEXT)
         # Its width is what the environment says when it is made.
         patch.setattr(flows.cli.audit, "CONSOLE", Printer())
         usual = prefect.context.GLOBAL_SETTINGS_CONTEXT
@@ -417,7 +413,10 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _prefect_settings(_: tuple[tuple[str, str], ...]) -> prefect.context.SettingsContext:
-    """Return the settings of these variables; Prefect takes 40 ms to read them."""
+    """Return the settings of these variables; Prefect takes 40 ms to read them.
+
+    No test has other sources of settings: `.env`, `prefect.toml` or a profile.
+    """
     return prefect.context.root_settings_context()
 
 

@@ -110,22 +110,32 @@ def test_a_damaged_part_is_reported_when_it_is_read(tmp_path: Path, make: Make) 
     assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Repl")
 
 
+@pytest.mark.parametrize("kind", [duckdb.InternalException, duckdb.FatalException])
 def test_a_failure_of_duckdb_itself_is_one_sentence(
-    stocked: Warehouse, monkeypatch: pytest.MonkeyPatch
+    stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
     """Its error has the addresses of sixty functions; the query has no mistake."""
 
-    def fails(*_: object) -> None:
-        raise duckdb.InternalException("INTERNAL Error: vector of size 0\n\nStack Trace:\n\n/x.so")
+    def fails(*_: object, **__: object) -> None:
+        raise kind("Some Error: vector of size 0\n\nStack Trace:\n\n/x.so")
 
-    monkeypatch.setattr(store, "fetch", fails)
-    with pytest.raises(WarehouseError) as raised:
-        stocked.query("select 1")
-    assert raised.type is WarehouseError
-    assert str(raised.value) == (
-        f"{stocked.path}: DuckDB itself failed (INTERNAL Error: vector of size 0). Nothing was "
-        "changed. Run the command again."
-    )
+    before = stocked.read(Questions)
+    for name in ("fetch", "save"):
+        monkeypatch.setattr(store, name, fails)
+    visits: list[Callable[[], object]] = [
+        lambda: stocked.query("select 1"),
+        lambda: stocked.save([make(Questions, {"question_id": "d/9"})], run="r9"),
+    ]
+    for visit in visits:
+        with pytest.raises(WarehouseError) as raised:
+            visit()
+        assert raised.type is WarehouseError
+        assert str(raised.value) == (
+            f"{stocked.path}: DuckDB itself failed (Some Error: vector of size 0). Try again; if "
+            "it fails again, it is an error in DuckDB."
+        )
+    monkeypatch.undo()
+    assert stocked.read(Questions).equals(before)
 
 
 def test_a_new_file_appears_complete_and_replaces_none(

@@ -115,6 +115,7 @@ def test_a_request_that_was_sent_is_no_preview(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(CallError, match="litellm sent a request") as error:
         asyncio.run(request_body(PROVIDER, _judge(), [{"role": "user", "content": "Which?"}], {}))
     assert not error.value.transient
+    assert not error.value.free
 
 
 def test_parameters_that_a_model_does_not_take_are_dropped_or_refused() -> None:
