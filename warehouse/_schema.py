@@ -13,7 +13,7 @@ from warehouse._ddl import (
     shadowing_definitions,
 )
 from warehouse._saving import WarehouseError
-from warehouse.path_checks import VARIABLE
+from warehouse.path_checks import VARIABLE, damage
 
 VERSION = 48
 """Increased with each file in ``migrations/``, which is named after the resulting version."""
@@ -68,6 +68,8 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
             "select schema_version, marts from meta"
         ).fetchall()
     except (duckdb.Error, ValueError) as error:
+        if damaged := damage(path, error):
+            raise WarehouseError(damaged) from error
         names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
         there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
         if not there:

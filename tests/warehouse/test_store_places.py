@@ -110,6 +110,17 @@ def test_a_damaged_part_is_reported_when_it_is_read(tmp_path: Path, make: Make) 
     assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Repl")
 
 
+def test_damage_of_the_version_is_no_other_kind_of_file(stocked: Warehouse) -> None:
+    """It lies in the part that every visit reads first."""
+    # It is where the text of the digest of the marts is.
+    (digest,) = stocked.query("select marts from meta")["marts"]
+    content = stocked.path.read_bytes()
+    place = content.rindex(digest.encode())
+    stocked.path.write_bytes(content[:place] + b"?" * len(digest) + content[place + len(digest) :])
+    with pytest.raises(WarehouseError, match="is damaged: a part of it was overwritten"):
+        stocked.query("select 1")
+
+
 @pytest.mark.parametrize("kind", [duckdb.InternalException, duckdb.FatalException])
 def test_a_failure_of_duckdb_itself_is_one_sentence(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
