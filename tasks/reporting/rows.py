@@ -30,8 +30,6 @@ UNKNOWN = "not estimable"
 NOT_MEASURED = "not measured"
 LONGEST_REPEATED, LONGEST = 30, 40
 """A reason with more characters that several cells, or one, of the scorecard have is a footnote."""
-BY_DESIGN = ("discernment", "drift")
-"""Gates that a study without flaws, or without an earlier wave, cannot decide."""
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {
     "mps": "over the control",
@@ -383,7 +381,10 @@ def _gate(row: Row | None, footnotes: Sequence[str]) -> CellText:
 
 def gate_verdict(row: Row) -> str:
     """Return the verdict on a gate; ``not measured`` for what a study cannot decide by design."""
-    unmeasured = row["value"] is None and row["gate"] in BY_DESIGN
+    # Discernment has no value either if its questions are too few; more of them would decide it.
+    unmeasured = (row["gate"] == "discernment" and row["consequence"] == NOT_MEASURED) or (
+        row["gate"] == "drift" and row["value"] is None
+    )
     return NOT_MEASURED if unmeasured and row["verdict"] == "inconclusive" else row["verdict"]
 
 

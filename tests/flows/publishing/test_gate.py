@@ -217,6 +217,15 @@ def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
         0,
         "Study mine: passed. 2 gates: 1 passed, 1 not measured.",
     )
+    # Without flaws there is no discernment; with too few questions it is open, as in the scorecard.
+    chosen = ("--only", "validity", "--only", "discernment")
+    for consequence, code, said in (
+        ("not measured", 0, "passed. 2 gates: 1 passed, 1 not measured."),
+        ("care", 3, "inconclusive. 2 gates: 1 passed, 1 inconclusive."),
+    ):
+        row = gate("discernment", "inconclusive", **empty, consequence=consequence)
+        done = gated(gate("validity"), row, words=chosen)
+        assert (done.exit_code, done.stdout.splitlines()[-2]) == (code, f"Study mine: {said}")
     # A judge that gave no valid reply has no estimate either, and does not pass.
     lost = gated(gate("validity"), gate("bias", "inconclusive", **empty, perturbation="boast"))
     assert lost.exit_code == 3
