@@ -20,6 +20,7 @@ from tasks.engine.batches import (
     split,
     status_of,
 )
+from tasks.engine.client import current_slot
 from tasks.engine.journal import CallError, Reply
 from tasks.engine.litellm_adapter import load_litellm
 from tasks.providers import BATCHED, Judge, Provider, UsdPerMillion
@@ -103,6 +104,14 @@ def test_a_preview_is_no_failed_call_of_litellm(monkeypatch: pytest.MonkeyPatch)
     judge, messages = _judge(), [{"role": "user", "content": "Which?"}]
     asyncio.run(request_body(PROVIDER, judge, messages, {}))
     assert failed == []
+
+
+def test_what_a_task_sends_after_a_preview_is_no_preview() -> None:
+    async def slot_after() -> object:
+        await request_body(PROVIDER, _judge(), [{"role": "user", "content": "Which?"}], {})
+        return current_slot.get()
+
+    assert asyncio.run(slot_after()) is None
 
 
 def test_a_request_that_was_sent_is_no_preview(monkeypatch: pytest.MonkeyPatch) -> None:
