@@ -40,7 +40,7 @@ def default_path() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
-def damage(path: Path, error: duckdb.Error) -> str:
+def damage(path: Path, error: Exception) -> str:
     """Say that a file is damaged, and what to do; empty for errors that do not mean that."""
     for sign, what in DAMAGE.items():
         if sign in str(error):
