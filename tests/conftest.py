@@ -20,7 +20,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import certifi
 import click
 import duckdb
 import polars as pl
@@ -30,6 +29,7 @@ from hypothesis import settings
 from kept_reader import KeptReader
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
+from flows.serving.access import CERTIFICATES, one_certificate
 from schemas.calibration import Advantages, AltTests, Ratings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
@@ -46,17 +46,12 @@ settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES // 3)
 settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 10)
 settings.load_profile("fast")
 
-LAST_LINE = "-----END CERTIFICATE-----\n"
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
 
-# Each of Prefect's clients loads the certificates of all authorities, although the server has no
-# TLS. That takes half a second of each audit, so processes that tests start load one certificate,
-# and this process makes each context once.
-AUTHORITY = Path(HOME, "authority.pem")
-AUTHORITY.write_text(Path(certifi.where()).read_text("utf-8").partition(LAST_LINE)[0] + LAST_LINE)
-os.environ["PREFECT_API_SSL_CERT_FILE"] = str(AUTHORITY)
+# This process makes each context of Prefect's clients once.
+os.environ[CERTIFICATES] = str(one_certificate(Path(HOME, "authority.pem")))
 ssl.create_default_context = cache(ssl.create_default_context)
 
 SERVED = {"served", "shared"}

@@ -104,8 +104,10 @@ def _migrations(connection: duckdb.DuckDBPyConnection, version: int) -> list[duc
     return sorted(statements, key=lambda each: each.type == duckdb.StatementType.UPDATE)
 
 
-def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def build(connection: duckdb.DuckDBPyConnection, path: Path, place: Path | None = None) -> None:
     """Create the schema in a new file, or migrate an earlier one, in one transaction.
+
+    The file will be linked to ``place``, where it need not be examined again.
 
     Raise WarehouseError if that cannot be done.
     """
@@ -135,4 +137,4 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"{path} could not be migrated to schema {VERSION} and is unchanged. {error}"
         ) from error
     connection.execute("commit")
-    _examined.add(_identity(path))
+    _examined.add((str(place or path), *_identity(path)[1:]))

@@ -1,6 +1,7 @@
 """Path checks and the last completed run, without heavy imports."""
 
 import os
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,10 +147,11 @@ def waves_in(path: Path, study: str) -> list[str]:
     return [wave for name, wave in _rows(path, WAVES) if name == study]
 
 
-def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | None:
+def completed_run(path: Path, study: str, fingerprint: Callable[[], str]) -> CompletedRun | None:
     """Return the last run of a study if it was completed and had this fingerprint.
 
-    Only a hint to save time: a file that cannot be read now counts as none.
+    Only a hint to save time: a file that cannot be read now counts as none. The fingerprint takes
+    longest, and is asked for only if there is a run.
     """
     of_study = [row for name, *row in _rows(path, RUNS) if name == study]
     if not of_study:
@@ -158,8 +160,8 @@ def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | No
     fits = (
         flow == "audit"
         and state == "completed"
-        and its_fingerprint == fingerprint
         and cast is not None
+        and its_fingerprint == fingerprint()
     )
     return CompletedRun(run, ended_at, planned, cast) if fits else None
 

@@ -382,7 +382,7 @@ class Warehouse:
             with TemporaryDirectory(dir=place.parent, prefix=f".{place.name[:80]}.") as folder:
                 draft = Path(folder) / place.name
                 with closing(connect(draft, reading=False, **WRITING)) as connection:
-                    build(connection, draft)
+                    build(connection, draft, self.path)
                 draft.chmod(0o600)
                 _publish(draft, place)
         except OSError as error:

@@ -82,7 +82,7 @@ def audit_here(
         require_data(study, saved, path, "audit")
     dated = study.at(datetime.now(UTC))
     code: int = ExitCode.DONE
-    if last := completed_run(path, study.name, dated.fingerprint()):
+    if last := completed_run(path, study.name, dated.fingerprint):
         from flows.results.up_to_date import restore_report, reuse_results
         from warehouse.store import Warehouse
 
@@ -201,8 +201,10 @@ def _run(
     status = current_status()
     # Garbage collection while thousands of classes are created takes a quarter of a second.
     gc.disable()
+    from flows.results.preparation import open_early, prepare_results
+
+    open_early(path)
     import flows.audit
-    from flows.results.preparation import prepare_results
     from flows.running.ballots import limit_line, read_dataset
     from flows.running.gaps import less_shown_line
     from flows.running.run_row import failure_recorded, require_free

@@ -1,10 +1,14 @@
-"""Import and read, while judges are asked, what results and the report need."""
+"""Work done early: the warehouse is opened, and what results and the report need is imported."""
 
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from schemas.frame import Frame
 from tasks.kit.code_digest import reachable_digest
+from warehouse.store import Warehouse
 
 MODULES = ("flows.results.audit_results", "flows.results.result_stages")
 PARTS = ("page.html.j2", "parts.html.j2")
@@ -15,8 +19,22 @@ SCHEMAS = ("schemas.judging", "schemas.results", "schemas.conclusions", "schemas
 """Modules of the frames that results are made of."""
 
 
+def open_early(path: Path) -> None:
+    """Make and examine the warehouse in a thread, while Prefect is imported, which takes longer."""
+
+    def visit() -> None:
+        # The run's first visit meets the same error and reports it.
+        with suppress(Exception):
+            Warehouse(path, patience_seconds=0).query("select 1")
+
+    Thread(target=visit, daemon=True).start()
+
+
 def prepare_results() -> None:
-    """Import modules, load catalogues, build schemas, compile templates, digest the code."""
+    """Import modules, load catalogues, build schemas, compile templates, digest the code.
+
+    A run does this while judges are asked.
+    """
     for module in MODULES:
         import_module(module)
     for module, name in CATALOGUES:

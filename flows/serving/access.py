@@ -12,11 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import certifi
+
 from flows.running.processes import identity
 from tasks.kit.printable import AUTHENTICATION
 from warehouse.atomic_files import write_private
 
 USER = "voirdire"
+CERTIFICATES = "PREFECT_API_SSL_CERT_FILE"
+LAST_LINE = "-----END CERTIFICATE-----\n"
 
 
 class Access(NamedTuple):
@@ -33,6 +37,11 @@ class Access(NamedTuple):
         os.environ.pop(AUTHENTICATION, None)
         if self.auth:
             os.environ[AUTHENTICATION] = self.auth
+        place = folder() / "authority.pem"
+        if self.url.startswith("http://127.0.0.1:"):
+            os.environ.setdefault(CERTIFICATES, str(one_certificate(place)))
+        elif os.environ.get(CERTIFICATES) == str(place):
+            del os.environ[CERTIFICATES]
 
 
 def folder() -> Path:
@@ -83,6 +92,17 @@ def own_server() -> tuple[Access, int] | None:
         return None
     # If it has ended, another program may have its port and must not get the string.
     return (access, process) if found.get("is") and identity(process) == found["is"] else None
+
+
+def one_certificate(place: Path) -> Path:
+    """Write a file of one certificate, for a server without TLS, and return its place.
+
+    Each of Prefect's clients, nine in an audit, would load those of all authorities: half a second.
+    """
+    if not place.exists():
+        first = Path(certifi.where()).read_text("utf-8").partition(LAST_LINE)[0]
+        write_private(place, (first + LAST_LINE).encode())
+    return place
 
 
 def _own_folder() -> Path:

@@ -39,9 +39,9 @@ def test_only_a_completed_run_stands(warehouse: Warehouse, state: str, stands: b
     warehouse.start_run(RUN)
     warehouse.update_run("r1", state=state, ended_at=ENDED, planned=5, from_warehouse=3, asked=1)
     expected = CompletedRun("r1", ENDED.replace(tzinfo=None), 5, 4) if stands else None
-    assert completed_run(warehouse.path, "quick", "f1") == expected
-    assert completed_run(warehouse.path, "quick", "f2") is None
-    assert completed_run(warehouse.path, "other", "f1") is None
+    assert completed_run(warehouse.path, "quick", lambda: "f1") == expected
+    assert completed_run(warehouse.path, "quick", lambda: "f2") is None
+    assert completed_run(warehouse.path, "other", lambda: "f1") is None
 
 
 def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
@@ -50,18 +50,18 @@ def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
     later = {**RUN, "run": "r2", "started_at": ENDED, "state": "failed"}
     warehouse.start_run({**later, "study": "other"})
     # null counts of an old run: what was cast is not known
-    assert completed_run(warehouse.path, "quick", "f1") is None
+    assert completed_run(warehouse.path, "quick", lambda: "f1") is None
     warehouse.update_run("r1", from_warehouse=0)
-    assert completed_run(warehouse.path, "quick", "f1") is not None
+    assert completed_run(warehouse.path, "quick", lambda: "f1") is not None
     warehouse.start_run(later)
-    assert completed_run(warehouse.path, "quick", "f1") is None
+    assert completed_run(warehouse.path, "quick", lambda: "f1") is None
 
 
 def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
-    assert completed_run(tmp_path / "nowhere.duckdb", "quick", "f1") is None
-    assert completed_run(tmp_path, "quick", "f1") is None
+    assert completed_run(tmp_path / "nowhere.duckdb", "quick", lambda: "f1") is None
+    assert completed_run(tmp_path, "quick", lambda: "f1") is None
     (tmp_path / "text").write_text("no database")
-    assert completed_run(tmp_path / "text", "quick", "f1") is None
+    assert completed_run(tmp_path / "text", "quick", lambda: "f1") is None
     with duckdb.connect(str(tmp_path / "theirs.duckdb")) as connection:
         connection.execute("create table runs (a int)")
-    assert completed_run(tmp_path / "theirs.duckdb", "quick", "f1") is None
+    assert completed_run(tmp_path / "theirs.duckdb", "quick", lambda: "f1") is None

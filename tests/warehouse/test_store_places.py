@@ -155,9 +155,11 @@ def test_a_new_file_appears_complete_and_replaces_none(
     path = tmp_path / "v.duckdb"
     build = store.build
 
-    def build_while_another_does(connection: duckdb.DuckDBPyConnection, draft: Path) -> None:
+    def build_while_another_does(
+        connection: duckdb.DuckDBPyConnection, draft: Path, place: Path
+    ) -> None:
         assert not path.exists()
-        build(connection, draft)
+        build(connection, draft, place)
         monkeypatch.setattr(store, "build", build)
         Warehouse(path).save([make(Questions, {"question_id": "d/2"})], run="r2")
 

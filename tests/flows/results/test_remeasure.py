@@ -119,7 +119,7 @@ def test_results_are_saved_where_the_report_cannot_be_written(warehouse: Warehou
 
 
 def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse) -> None:
-    before = completed_run(warehouse.path, STUDY.name, STUDY.fingerprint())
+    before = completed_run(warehouse.path, STUDY.name, STUDY.fingerprint)
     remeasure(warehouse, STUDY.name)
     runs = warehouse.query("select * from runs order by started_at").to_dicts()
     assert [run["flow"] for run in runs] == ["audit", "remeasure"]
@@ -127,7 +127,7 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
     assert (last["state"], last["from_warehouse"], last["asked"]) == ("completed", 9, 0)
     assert last["ended_at"] >= last["started_at"]
     assert before is not None
-    assert completed_run(warehouse.path, STUDY.name, STUDY.fingerprint()) is None
+    assert completed_run(warehouse.path, STUDY.name, STUDY.fingerprint) is None
 
 
 @pytest.mark.parametrize(

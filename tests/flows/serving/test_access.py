@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -35,7 +36,7 @@ OWN = Access("http://127.0.0.1:4200/api", AUTH)
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    for variable in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+    for variable in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", access.CERTIFICATES):
         monkeypatch.delenv(variable, raising=False)
 
 
@@ -117,6 +118,26 @@ def test_the_string_is_generated_once_and_kept_private(tmp_path: Path) -> None:
     (tmp_path / "voirdire" / "auth").chmod(0o644)
     # Others may have read it.
     assert stored_auth() != first
+
+
+def test_prefects_clients_of_a_server_here_load_one_certificate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ})
+    OWN.put_into_environment()
+    authority = os.environ[access.CERTIFICATES]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(authority)
+    assert len(context.get_ca_certs()) == 1
+    Access("https://prefect.example/api").put_into_environment()
+    assert access.CERTIFICATES not in os.environ
+    Access("http://prefect.example/api").put_into_environment()
+    # It may answer with an address that has TLS.
+    assert access.CERTIFICATES not in os.environ
+    os.environ[access.CERTIFICATES] = str(tmp_path / "the user's own")
+    for each in (OWN, Access("https://prefect.example/api")):
+        each.put_into_environment()
+        assert os.environ[access.CERTIFICATES] == str(tmp_path / "the user's own")
 
 
 def test_a_server_lets_in_whoever_knows_its_string(somebody: str) -> None:
