@@ -44,6 +44,11 @@ PAGE = 100
 CONNECTION = ("api_base", "api_key", "api_version", "organization")
 """Parameters of a judge that concern the connection, not the request."""
 
+NO_SUCH_ADDRESS = {404, 405, 501}
+NO_BATCHES = (
+    "its provider takes no batches at this address: set mode = 'live' for the judge, or correct "
+    "api_base in its provider's file"
+)
 END_STATES = {"completed", "failed", "expired", "cancelled"}
 
 
@@ -139,9 +144,14 @@ def split(lines: dict[str, bytes]) -> Iterator[list[str]]:
 async def upload(provider: Provider, judge: Judge, batch: str, content: bytes) -> str:
     """Upload a file to the provider; return its id."""
     file = (f"{batch}.jsonl", content, "application/jsonl")
-    uploaded = await _call(
-        "acreate_file", provider, judge, file=file, purpose="batch", timeout=FILE_SECONDS
-    )
+    try:
+        uploaded = await _call(
+            "acreate_file", provider, judge, file=file, purpose="batch", timeout=FILE_SECONDS
+        )
+    except CallError as error:
+        if getattr(error.__cause__, "status_code", None) not in NO_SUCH_ADDRESS:
+            raise
+        raise CallError(f"{NO_BATCHES} ({error})", transient=False) from error
     return str(uploaded.id)
 
 

@@ -326,6 +326,20 @@ def test_a_wrong_key_stops_the_judge(
 
 
 @pytest.mark.slow
+def test_an_address_without_batches_stops_the_judge_and_says_what_to_do(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+) -> None:
+    file = Path(batched._folder) / "emu.toml"
+    file.write_text(file.read_text().replace('/v1"', '/v1/elsewhere"'))
+    done = voirdire(*SMALL)
+    # completed with gaps
+    assert done.returncode == 3, done.stderr
+    stopped = "emu/one stopped: its provider takes no batches at this address: set mode = 'live'"
+    assert stopped in _said(done)
+    assert warehouse.read(Votes).is_empty()
+
+
+@pytest.mark.slow
 def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
     voirdire: Voirdire, emulated: Any
 ) -> None:
