@@ -201,10 +201,10 @@ def _run(
     status = current_status()
     # Garbage collection while thousands of classes are created takes a quarter of a second.
     gc.disable()
-    from flows.results.preparation import open_early, prepare_results
+    from flows.results.preparation import opened_early, prepare_results
 
-    open_early(path)
-    import flows.audit
+    with opened_early(path):
+        import flows.audit
     from flows.running.ballots import limit_line, read_dataset
     from flows.running.gaps import less_shown_line
     from flows.running.run_row import failure_recorded, require_free

@@ -1,6 +1,7 @@
 """Work done early: the warehouse is opened, and what results and the report need is imported."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -19,15 +20,22 @@ SCHEMAS = ("schemas.judging", "schemas.results", "schemas.conclusions", "schemas
 """Modules of the frames that results are made of."""
 
 
-def open_early(path: Path) -> None:
-    """Make and examine the warehouse in a thread, while Prefect is imported, which takes longer."""
+@contextmanager
+def opened_early(path: Path) -> Iterator[None]:
+    """Make and examine the warehouse in a thread while Prefect is imported in the block."""
 
     def visit() -> None:
         # The run's first visit meets the same error and reports it.
         with suppress(Exception):
             Warehouse(path, patience_seconds=0).query("select 1")
 
-    Thread(target=visit, daemon=True).start()
+    visiting = Thread(target=visit, daemon=True)
+    visiting.start()
+    try:
+        yield
+    finally:
+        # Also after Ctrl-C: it removes the folder of its draft.
+        visiting.join()
 
 
 def prepare_results() -> None:

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from schemas.curation import Questions
-from warehouse import store
+from warehouse import _schema, store
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
@@ -167,6 +167,24 @@ def test_a_new_file_appears_complete_and_replaces_none(
     Warehouse(path).save([make(Questions)], run="r1")
     assert set(Warehouse(path).read(Questions)["question_id"]) == {"d/1", "d/2"}
     assert [file.name for file in tmp_path.iterdir()] == ["v.duckdb"]
+
+
+def test_only_a_file_of_another_process_is_examined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined = []
+    monkeypatch.setattr(
+        _schema, "shadowing_definitions", lambda connection: examined.append(connection) or []
+    )
+    ours, theirs = tmp_path / "ours.duckdb", tmp_path / "theirs.duckdb"
+    Warehouse(ours).query("select 1")
+    assert examined == []
+    theirs.write_bytes(ours.read_bytes())
+    Warehouse(theirs).query("select 1")
+    ours.unlink()
+    theirs.rename(ours)
+    Warehouse(ours).query("select 1")
+    assert len(examined) == 2
 
 
 def test_a_new_file_needs_no_links_and_follows_them(

@@ -121,8 +121,10 @@ def show_summary(
     if attacked:
         left_out = rule(concluded.exclusions)
         if left_out.limits:
-            who = left_out.left_out or "no judge"
-            print_line(console, f"Excluded from mean attack success rates: {who}.")
+            rates = "mean attack success rates"
+            none = f"No judge is excluded from {rates}."
+            who = left_out.left_out
+            print_line(console, f"Excluded from {rates}: {who}." if who else none)
         if left_out.limits and left_out.undecided:
             line = f"Too little data to decide whether to exclude: {left_out.undecided}."
             print_line(console, line)

@@ -120,7 +120,7 @@ def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> 
     ]
     said = " ".join(measure(rows, width=160).stdout.split())
     assert "ada / n2 boast 20" in said
-    assert "Excluded from mean attack success rates: no judge." in said
+    assert "No judge is excluded from mean attack success rates." in said
     # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
     assert "ada n1 n2 boast shift 1.00" in said
     assert "suspect" in said

@@ -149,7 +149,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     theirs = [{"sample": f"s{n}", "judge": who, "human": True} for n in range(12) for who in "xyz"]
     make_vote_log([*ours, *theirs]).write_ndjson(path)
     measured = voirdire("measure", path, "--warehouse", place)
-    assert "Excluded from mean attack success rates" not in measured.output
+    assert "xcluded from mean attack success rates" not in measured.output
     result = voirdire("report", "plain", "--out", page, "--warehouse", place)
     assert result.exit_code == 0, result.output
     text = page.read_text()
