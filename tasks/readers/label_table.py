@@ -20,6 +20,7 @@ from tasks.readers.bounded import (
     known_suffix,
     reads_gzip,
     repeated_columns,
+    unpacked,
     with_columns,
     without_gz,
 )
@@ -77,26 +78,42 @@ def is_label_table(source: str) -> bool:
 
 
 def described_labels(path: Path) -> str:
-    """Say what a table of labels is and which command takes it; empty for other files."""
-    if path.suffix.lower() not in SUFFIXES:
+    """Say what labels a file has and which command takes it; empty for other files."""
+    with unpacked(path, Problems(path.name)) as file:
+        return _described(path.name, file)
+
+
+def _described(name: str, path: Path) -> str:
+    kind = path.suffix.lower()
+    if kind == ".json":
+        try:
+            return _labels_of_annotators(name, path)
+        except ValueError:
+            # Any other JSON, which has nothing to do with labels.
+            return ""
+    if kind not in SUFFIXES:
         return ""
     with opened(path) as source:
         columns = source.columns if source else frozenset()
     if {JUDGE, HUMAN} <= columns and "choice" not in columns:
         rows = read_label_table(path, LabelColumns()).items.height
         return (
-            f"{path.name}: table of labels, {several(rows, 'row')} (columns {JUDGE!r} and "
-            f"{HUMAN!r}). To compare them: `voirdire calibrate {quote(path.name)}`."
+            f"{name}: table of labels, {several(rows, 'row')} (columns {JUDGE!r} and {HUMAN!r}). "
+            f"To compare them: `voirdire calibrate {quote(name)}`."
         )
-    if path.suffix.lower() == ".jsonl" or not columns >= {*COLUMNS}:
+    if kind == ".jsonl" or not columns >= {*COLUMNS}:
         return ""
+    return _labels_of_annotators(name, path)
+
+
+def _labels_of_annotators(name: str, path: Path) -> str:
     labels = read_labels(path)
     people = several(labels["annotator"].n_unique(), "annotator")
     items = several(labels["item"].n_unique(), "item")
     return (
-        f"{path.name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels "
-        "of people are compared with labels of judges in another file: `voirdire calibrate "
-        f"--humans {quote(path.name)} --judges FILE`."
+        f"{name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels of "
+        "people are compared with labels of judges in another file: `voirdire calibrate "
+        f"--humans {quote(name)} --judges FILE`."
     )
 
 

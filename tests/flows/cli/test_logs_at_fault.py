@@ -1,7 +1,9 @@
 """What `doctor` and `calibrate` say of logs with a wrong encoding, path or result."""
 
+import gzip
 import json
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from click.testing import CliRunner, Result
@@ -94,6 +96,24 @@ def test_a_table_of_labels_is_named_with_the_command_that_takes_it(tmp_path: Pat
     assert "`voirdire calibrate --humans people.csv --judges FILE`" in said.stdout
     refused = run("measure", tmp_path / "people.csv")
     assert (refused.exit_code, read in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["people.json", "our people.json.gz"])
+def test_labels_in_json_are_named_with_the_command_that_takes_them(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    packed = gzip.compress if name.endswith(".gz") else bytes
+    labels = {"anna": {"1": "pass", "2": "pass"}, "ben": {"1": "fail"}}
+    path.write_bytes(packed(json.dumps(labels).encode()))
+    said = run("doctor", path)
+    assert said.exit_code == 0, said.stderr
+    assert said.stdout.startswith(f"{name}: 3 labels of 2 annotators on 2 items")
+    assert f"`voirdire calibrate --humans {quote(name)} --judges FILE`" in said.stdout
+    path.write_bytes(packed(b'{"anna": {"1": {"label": 1}}}'))
+    other = run("doctor", path)
+    assert (other.exit_code, other.stdout) == (2, "")
+    assert f"{name}: neither a log in a known format" in other.stderr
 
 
 def test_ratings_of_people_that_are_all_invalid_are_why_nothing_compares(tmp_path: Path) -> None:
