@@ -91,11 +91,19 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.wal")
 
 
-def copy_file(source: Path, target: Path) -> None:
+def copy_file(connection: duckdb.DuckDBPyConnection, source: Path, target: Path) -> None:
     """Copy a file that nobody writes to; programs with an earlier copy open keep it.
 
-    The folder of the copy is created if it is missing.
+    All of it is read first through ``connection``, because DuckDB notices a damaged part when it
+    reads it: a damaged file replaces no earlier copy. The folder of the copy is created if it is
+    missing.
+
+    Raise duckdb.Error if a part is damaged.
     """
+    names = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
+    for (name,) in connection.execute(names).fetchall():
+        quoted = name.replace('"', '""')
+        connection.execute(f'select bit_xor(hash(t)) from main."{quoted}" as t').fetchall()
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     with naming(target):

@@ -182,13 +182,13 @@ class Warehouse:
     def snapshot(self, target: Path) -> None:
         """Copy the file between two writes; an existing copy is replaced.
 
-        Raise WarehouseError if ``target`` is the warehouse itself, or no place for a copy.
+        Raise WarehouseError if a part is damaged, or ``target`` is no place for a copy.
         """
         require_target(self.path, target)
         while True:
-            with self._opened(write=False):
+            with self._visit(write=False) as connection:
                 if not log_of(self.path).exists():
-                    copy_file(self.path, target)
+                    copy_file(connection, self.path, target)
                     return
             # Whoever wrote last was killed, and left a part beside the file.
             with self._opened(write=True) as connection:

@@ -99,15 +99,23 @@ def test_a_damaged_part_is_reported_when_it_is_read(tmp_path: Path, make: Make) 
     path, noise = tmp_path / "v.duckdb", random.Random(0)
     rows = [{"question_id": f"q{n}", "question": noise.randbytes(500).hex()} for n in range(4000)]
     Warehouse(path).save([make(Questions, *rows)], run="r1")
+    copy = tmp_path / "copy.duckdb"
+    Warehouse(path).snapshot(copy)
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 2)
         file.write(b"?" * 100)
     assert Warehouse(path).query("select 1").height == 1
-    with pytest.raises(WarehouseError) as raised:
-        Warehouse(path).query("select max(question) from questions")
-    # It is no StatementError, as a query with a mistake is.
-    assert raised.type is WarehouseError
-    assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Repl")
+    reads = (
+        lambda: Warehouse(path).query("select max(question) from questions"),
+        lambda: Warehouse(path).snapshot(copy),
+    )
+    for read in reads:
+        with pytest.raises(WarehouseError) as raised:
+            read()
+        # It is no StatementError, as a query with a mistake is.
+        assert raised.type is WarehouseError
+        assert str(raised.value).startswith(f"{path} is damaged: a part of it was overwritten. Re")
+    assert Warehouse(copy).query("select count(question) from questions").item() == 4000
 
 
 def test_damage_of_the_version_is_no_other_kind_of_file(stocked: Warehouse) -> None:
