@@ -31,6 +31,11 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert default_path() == tmp_path / "sub" / "mine.duckdb"
 
 
+def unneeded() -> str:
+    """Be the fingerprint where there is no run to compare it with."""
+    raise AssertionError("computed for nothing")
+
+
 @pytest.mark.parametrize(
     ("state", "stands"),
     [("running", False), ("failed", False), ("completed with gaps", False), ("completed", True)],
@@ -41,7 +46,7 @@ def test_only_a_completed_run_stands(warehouse: Warehouse, state: str, stands: b
     expected = CompletedRun("r1", ENDED.replace(tzinfo=None), 5, 4) if stands else None
     assert completed_run(warehouse.path, "quick", lambda: "f1") == expected
     assert completed_run(warehouse.path, "quick", lambda: "f2") is None
-    assert completed_run(warehouse.path, "other", lambda: "f1") is None
+    assert completed_run(warehouse.path, "other", unneeded) is None
 
 
 def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
@@ -58,10 +63,10 @@ def test_a_later_run_of_the_study_counts(warehouse: Warehouse) -> None:
 
 
 def test_what_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
-    assert completed_run(tmp_path / "nowhere.duckdb", "quick", lambda: "f1") is None
-    assert completed_run(tmp_path, "quick", lambda: "f1") is None
+    assert completed_run(tmp_path / "nowhere.duckdb", "quick", unneeded) is None
+    assert completed_run(tmp_path, "quick", unneeded) is None
     (tmp_path / "text").write_text("no database")
-    assert completed_run(tmp_path / "text", "quick", lambda: "f1") is None
+    assert completed_run(tmp_path / "text", "quick", unneeded) is None
     with duckdb.connect(str(tmp_path / "theirs.duckdb")) as connection:
         connection.execute("create table runs (a int)")
-    assert completed_run(tmp_path / "theirs.duckdb", "quick", lambda: "f1") is None
+    assert completed_run(tmp_path / "theirs.duckdb", "quick", unneeded) is None
