@@ -40,15 +40,15 @@ def added_columns(frame: type[Frame]) -> tuple[str, ...]:
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create every table."""
-    for frame in FRAMES:
-        connection.execute(_table(frame))
+    connection.execute("; ".join(map(_table, FRAMES)))
 
 
 def comment(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write the descriptions of the schemas beside every table and column."""
-    for frame in FRAMES:
-        for statement in _comments(frame):
-            connection.execute(statement)
+    """Write the descriptions of the schemas beside every table and column.
+
+    They are one text of statements: before each, a thread would wait for those that import.
+    """
+    connection.execute("; ".join(text for frame in FRAMES for text in _comments(frame)))
 
 
 def create_marts(
@@ -158,11 +158,11 @@ def marts_behind(query: str) -> list[Path]:
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
     """Create one view; return the error if that fails, perhaps because another mart is missing."""
     text = file.read_text(encoding="utf-8")
+    comment = f"comment on view mart.{file.stem} is {_quote(mart_grain(text))}"
     try:
-        connection.execute(f"create view mart.{file.stem} as {text}")
+        connection.execute(f"create view mart.{file.stem} as {text};\n{comment}")
     except duckdb.Error as error:
         return str(error)
-    connection.execute(f"comment on view mart.{file.stem} is {_quote(mart_grain(text))}")
     return ""
 
 
