@@ -54,8 +54,8 @@ os.environ["PREFECT_HOME"] = HOME
 os.environ[CERTIFICATES] = str(one_certificate(Path(HOME, "authority.pem")))
 ssl.create_default_context = cache(ssl.create_default_context)
 
-SERVED = {"served", "shared"}
-"""Fixtures of processes that have a warehouse open."""
+SERVED = {"served", "hosted", "shared"}
+"""Fixtures of processes and threads that have a warehouse open."""
 
 IN_ONE_PROCESS = {"voirdire", "audited"}
 """Fixtures of slow tests that run commands in the test process."""

@@ -1,7 +1,9 @@
-"""A warehouse with an audited study of few questions, and booths of it, here or as a process."""
+"""A warehouse with an audited study of few questions, and booths of it, here or as a process.
+
+What a browser shows needs no process (``hosted``); signals, kills and error output do (``served``).
+"""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,10 +17,13 @@ from typing import Any
 import polars as pl
 import pytest
 from child_processes import PYTHONPATH
+from click import Command
+from hosted_pages import LINK, Hosted
 from playwright.sync_api import Browser, BrowserContext, Page
 from waiting import PATIENCE_SECONDS
 
 from booth._booth import Booth, open_booth
+from booth.cli import booth as booth_command
 from flows.running.run_row import first_row
 from flows.studies import Study
 from schemas.curation import Answers, PerturbedAnswers, Questions
@@ -42,7 +47,6 @@ from warehouse.store import Saving, Warehouse
 Make = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 STUDY = Study(name="quick", perturbations=["padding"], judges=["offline/honest", "offline/random"])
-LINK = re.compile(r"^(\S+) +\d+ of (\d+) +(http\S+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -227,19 +231,34 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def shared(build: Make, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def shared(build: Make, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     """Serve one booth to tests that do not end it; each is a voter of its own."""
     path = tmp_path_factory.mktemp("shared") / "v.duckdb"
     build(4, {}, path)
-    voters = [f"--voter={voter}" for voter in ("reload", "wrong", "http", "desk")]
-    booth = Served(Warehouse(path), *voters, "--limit", "6")
+    voters = [f"--voter={voter}" for voter in ("reload", "closed", "wrong", "http", "desk")]
+    booth = Hosted(booth_command, Warehouse(path), "quick", *voters, "--limit", "6")
     yield booth
     booth.stop()
 
 
 @pytest.fixture
+def hosted() -> Iterator[Callable[..., Hosted]]:
+    """Return what starts booths in this process; all end with the test."""
+    running: list[Hosted] = []
+
+    def start(warehouse: Warehouse, *words: str, command: Command = booth_command) -> Hosted:
+        running.append(Hosted(command, warehouse, *words))
+        return running[-1]
+
+    yield start
+    for each in running:
+        if each.serves:
+            each.stop()
+
+
+@pytest.fixture
 def served() -> Iterator[Callable[..., Served]]:
-    """Return what starts booths; all end with the test."""
+    """Return what starts booths in processes; all end with the test."""
     running: list[Served] = []
 
     def start(warehouse: Warehouse, *words: str, command: str = "booth") -> Served:

@@ -74,15 +74,14 @@ def test_a_reload_and_another_day_go_on_where_one_was(shared: Any, enter: Enter)
 
 
 def test_a_browser_that_was_closed_goes_on_where_it_was(
-    audited: Audited, served: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
+    shared: Any, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
 ) -> None:
-    booth = served(audited(), "--voter", "ann", "--limit", "6")
     kind, how = chromium
     for turn in range(3):
         # The whole program ends each time; what stays is its folder.
         context = kind.launch_persistent_context(tmp_path / "profile", **how)
         page = context.new_page()
-        page.goto(booth.links["ann"])
+        page.goto(shared.links["closed"])
         if turn == 0:
             page.get_by_role("button", name="Begin").click()
         expect(page.get_by_role("status")).to_have_text(f"{turn + 1} of 6")
@@ -91,7 +90,9 @@ def test_a_browser_that_was_closed_goes_on_where_it_was(
         context.close()
 
 
-def test_a_killed_booth_has_lost_nothing(audited: Audited, served: Serve, enter: Enter) -> None:
+def test_a_killed_booth_has_lost_nothing_and_a_renewed_link_ends_the_old_one(
+    audited: Audited, served: Serve, enter: Enter
+) -> None:
     warehouse = audited()
     booth = served(warehouse, "--voter", "ann", "--limit", "6")
     page = enter(booth.links["ann"])
@@ -109,8 +110,15 @@ def test_a_killed_booth_has_lost_nothing(audited: Audited, served: Serve, enter:
     expect(page.get_by_role("status")).to_have_text("3 of 6")
     expect(page.get_by_role("button", name="Answer 1")).to_have_attribute("aria-pressed", "true")
     again.kill()
-    code, said = served(warehouse, "--voter", "ben").stop()
-    assert (code, "ann: 3 of 6" in said) == (0, True)
+    renewed = served(warehouse, "--voter", "ben", "--renew", "ann")
+    base = renewed.links["ann"].partition("/v/")[0]
+    for address in (again.links["ann"], page.url):
+        answer = page.goto(base + "/" + address.split("/", 3)[3])
+        assert answer
+        assert answer.status == 403
+    assert place(enter(renewed.links["ann"])) == "4 of 6"
+    code, said = renewed.stop()
+    assert (code, "ann: 3 of 6" in said, "ben: 0 of 6" in said) == (0, True, True)
     assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 2", "Tie", "Answer 1"]
 
 
@@ -150,25 +158,12 @@ def test_by_http_from_elsewhere_the_origin_of_our_own_forms_is_ours(
     expect(page.get_by_role("status")).to_have_text("2 of 6")
 
 
-def test_a_renewed_link_ends_the_old_one(audited: Audited, served: Serve, enter: Enter) -> None:
-    warehouse = audited()
-    first = served(warehouse, "--voter", "ann", "--limit", "6")
-    old = enter(first.links["ann"])
-    old.get_by_role("button", name="Tie").click()
-    first.kill()
-    second = served(warehouse, "--renew", "ann")
-    base = second.links["ann"].partition("/v/")[0]
-    for address in (first.links["ann"], old.url):
-        answer = old.goto(base + "/" + address.split("/", 3)[3])
-        assert answer
-        assert answer.status == 403
-    assert place(enter(second.links["ann"])) == "2 of 6"
-
-
 def test_html_in_an_answer_is_shown_and_not_run(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
-    booth = served(audited(1, {0: HOSTILE}), "--voter", "ann", "--arms", "control", "--limit", "1")
+    booth = hosted(
+        audited(1, {0: HOSTILE}), "quick", "--voter", "ann", "--arms", "control", "--limit", "1"
+    )
     page = enter(booth.links["ann"])
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -185,9 +180,9 @@ def test_html_in_an_answer_is_shown_and_not_run(
     assert all(address.startswith(base) for address in asked)
 
 
-def test_keys(audited: Audited, served: Serve, enter: Enter) -> None:
+def test_keys(audited: Audited, hosted: Serve, enter: Enter) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     page = enter(booth.links["ann"])
     for turn, key in enumerate(("1", "2", "3", "T", "n")):
         expect(page.get_by_role("status")).to_have_text(f"{turn + 1} of 6")
@@ -215,10 +210,10 @@ def test_keys(audited: Audited, served: Serve, enter: Enter) -> None:
 
 
 def test_a_form_that_is_sent_again_changes_nothing(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     page = enter(booth.links["ann"])
     nonce = page.locator("input[name=nonce]").get_attribute("value") or ""
     page.get_by_role("button", name="Answer 1").click()
@@ -232,10 +227,10 @@ def test_a_form_that_is_sent_again_changes_nothing(
     assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 1"]
 
 
-def test_a_phone(audited: Audited, served: Serve, enter: Enter) -> None:
+def test_a_phone(audited: Audited, hosted: Serve, enter: Enter) -> None:
     wide = "W" * 400 + "\n\n```\n" + "x = 1; " * 60 + "\n```\n\n" + "| a " * 30 + "|\n" + "|--" * 30
     voters = ("--voter", "390", "--voter", "320")
-    booth = served(audited(1, {0: wide}), *voters, "--arms", "control", "--limit", "1")
+    booth = hosted(audited(1, {0: wide}), "quick", *voters, "--arms", "control", "--limit", "1")
     for width, link in booth.links.items():
         size = {"width": int(width), "height": 800}
         page = enter(link, viewport=size, has_touch=True, is_mobile=True)

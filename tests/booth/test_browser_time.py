@@ -44,9 +44,9 @@ def voted(warehouse: Warehouse, booth: Any, page: Page) -> tuple[float, float]:
     return warehouse.query(SECONDS).rows()[-1][0], cast
 
 
-def test_time_in_a_hidden_tab_does_not_count(audited: Audited, served: Serve, enter: Enter) -> None:
+def test_time_in_a_hidden_tab_does_not_count(audited: Audited, hosted: Serve, enter: Enter) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     began = time.monotonic()
     page = enter(booth.links["ann"])
     hide = """hidden => {
@@ -66,10 +66,10 @@ def test_time_in_a_hidden_tab_does_not_count(audited: Audited, served: Serve, en
 
 
 def test_time_between_two_looks_does_not_count(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     began = time.monotonic()
     page = enter(booth.links["ann"])
     page.wait_for_timeout(500)
@@ -86,10 +86,10 @@ def test_time_between_two_looks_does_not_count(
 
 
 def test_a_browser_that_quits_has_reported_half_of_the_time_or_more(
-    audited: Audited, served: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
+    audited: Audited, hosted: Serve, chromium: tuple[BrowserType, dict[str, Any]], tmp_path: Path
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     kind, how = chromium
     began = time.monotonic()
     context = kind.launch_persistent_context(tmp_path / "profile", **how)
@@ -111,10 +111,10 @@ def test_a_browser_that_quits_has_reported_half_of_the_time_or_more(
 
 
 def test_time_on_an_earlier_ballot_counts_there_only(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     began = time.monotonic()
     page = enter(booth.links["ann"])
     page.keyboard.press("2")
@@ -134,10 +134,10 @@ def test_time_on_an_earlier_ballot_counts_there_only(
 
 
 def test_reloads_and_tabs_add_up_to_no_more_than_time_passed(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--limit", "6")
     began = time.monotonic()
     page = enter(booth.links["ann"])
     page.wait_for_timeout(1000)
