@@ -3,9 +3,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from waiting import PATIENCE_SECONDS, wait_for
@@ -99,31 +99,15 @@ journal.SECONDS_BETWEEN_SYNCS = 0.01
 worker.call = call
 asyncio.run(worker.main())
 """
-MEET = [
-    {
-        "do": "judge",
-        "run": "r",
-        "judge": {"judge": f"gemini/{name}", "provider": "gemini", "model": name},
-    }
-    for name in "xy"
-]
-
-
-def _ask(number: int, judge: str = "gemini/x", **params: object) -> dict[str, object]:
-    return {
-        "do": "ask",
-        "run": "r",
-        "id": f"b{number}/{number}",
-        "judge": judge,
-        "messages": [],
-        "params": params,
-    }
+JUDGES = [{"judge": f"gemini/{name}", "provider": "gemini", "model": name} for name in "xy"]
+SECRET = {"OTHER_KEY": "sk-other"}
 
 
 class Worker:
     """A worker whose calls bring what its requests say."""
 
-    def __init__(self, *begin: object) -> None:
+    def __init__(self) -> None:
+        self._runs = 0
         self.process = subprocess.Popen(
             [sys.executable, "-c", SIMPLE],
             cwd=REPO,
@@ -132,82 +116,99 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        self.send(*begin)
 
     def send(self, *lines: object) -> None:
         assert self.process.stdin
         self.process.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         self.process.stdin.flush()
 
+    def begin(self, journal: Path | None) -> "Run":
+        """Begin a run, with a journal."""
+        self._runs += 1
+        run = Run(self, f"r{self._runs}")
+        run.send({"do": "begin", "journal": str(journal) if journal else None})
+        run.send(*({"do": "judge", "judge": judge} for judge in JUDGES))
+        return run
+
+    def end(self) -> None:
+        """End it as its flow does."""
+        self.process.communicate(timeout=PATIENCE_SECONDS)
+        assert self.process.returncode == 0
+
+
+class Run(NamedTuple):
+    """A run that a worker asks for."""
+
+    worker: Worker
+    name: str
+
+    def send(self, *lines: dict[str, object]) -> None:
+        self.worker.send(*({**line, "run": self.name} for line in lines))
+
     def ask(self, *requests: dict[str, object]) -> list[dict[str, Any]]:
         """Ask all at once and wait for as many answers."""
         self.send(*requests)
-        assert self.process.stdout
-        return [json.loads(self.process.stdout.readline()) for _ in requests]
+        assert self.worker.process.stdout
+        return [json.loads(self.worker.process.stdout.readline()) for _ in requests]
 
 
-SECRET = {"OTHER_KEY": "sk-other"}
-Begin = Callable[[Path | None], Worker]
+def _ask(number: int, judge: str = "gemini/x", **params: object) -> dict[str, object]:
+    asked = {"do": "ask", "id": f"b{number}/{number}", "judge": judge}
+    return {**asked, "messages": [], "params": params}
 
 
-@pytest.fixture
-def begin() -> Iterator[Begin]:
-    """Begin a run, with a journal, in a process of its own."""
-    workers = []
-
-    def one(journal: Path | None) -> Worker:
-        place = str(journal) if journal else None
-        workers.append(Worker({"do": "begin", "run": "r", "journal": place}, *MEET))
-        return workers[-1]
-
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """Return one worker for all tests that leave it alive, each with a run of its own."""
+    one = Worker()
     yield one
-    for worker in workers:
-        worker.process.communicate(timeout=PATIENCE_SECONDS)
+    one.end()
 
 
-def test_a_surprise_is_reported_and_tells_no_key(begin: Begin) -> None:
-    worker = begin(None)
-    (reported,) = worker.ask(_ask(1, surprise="at sk-other"))
+def test_a_surprise_is_reported_and_tells_no_key(worker: Worker) -> None:
+    run = worker.begin(None)
+    (reported,) = run.ask(_ask(1, surprise="at sk-other"))
     assert (reported["id"], reported["error"]) == ("b1/1", "RuntimeError: at [key]")
-    (reported,) = worker.ask(_ask(2, judge="nobody/met"))
+    (reported,) = run.ask(_ask(2, judge="nobody/met"))
     assert reported["error"] == "KeyError: 'nobody/met'"
-    (reported,) = worker.ask(_ask(3))
+    (reported,) = run.ask(_ask(3))
     assert (reported["text"], reported["error"]) == ("[[A]]", None)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
-def test_a_full_disk_loses_no_reply_and_ends_the_asking(begin: Begin) -> None:
-    worker = begin(Path("/dev/full"))
-    (reported,) = worker.ask(_ask(1))
+def test_a_full_disk_loses_no_reply_and_ends_the_asking(worker: Worker) -> None:
+    run = worker.begin(Path("/dev/full"))
+    (reported,) = run.ask(_ask(1))
     assert (reported["text"], reported["error"]) == ("[[A]]", None)
     full = (
         "stopped: the journal /dev/full cannot be written: No space left on device. "
         "Free space and run again"
     )
     late = {"judge": "gemini/late", "provider": "gemini", "model": "late"}
-    worker.send({"do": "judge", "run": "r", "judge": late})
+    run.send({"do": "judge", "judge": late})
     judges = ["gemini/x", "gemini/y", "gemini/late"]
-    reported = worker.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
+    reported = run.ask(*(_ask(n, judge) for n, judge in enumerate(judges)))
     assert {reply["error"] for reply in reported} == {f"{judge} {full}" for judge in judges}
 
 
-def test_a_journal_that_cannot_be_made_is_reported(begin: Begin, tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_made_is_reported(worker: Worker, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    worker = begin(tmp_path / "file" / "r.jsonl")
-    (reported,) = worker.ask(_ask(1))
+    run = worker.begin(tmp_path / "file" / "r.jsonl")
+    (reported,) = run.ask(_ask(1))
     assert reported["text"] == ""
     assert "cannot be written: " in reported["error"]
     assert reported["error"].endswith("Make it writable and run again")
 
 
-def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path) -> None:
+def test_a_journal_is_held_until_its_run_has_ended(worker: Worker, tmp_path: Path) -> None:
     journal = tmp_path / "r.jsonl"
-    worker = begin(journal)
-    assert worker.ask(_ask(1))[0]["error"] is None
+    run = worker.begin(journal)
+    assert run.ask(_ask(1))[0]["error"] is None
     with exclusive_lock(journal) as alone:
         assert not alone
     # the process lives on for the sake of other runs
-    worker.send({"do": "end", "run": "r"}, {"do": "begin", "run": "other"})
+    run.send({"do": "end"})
+    worker.begin(None)
 
     def released() -> bool:
         with exclusive_lock(journal) as alone:
@@ -219,18 +220,14 @@ def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path)
     assert ([line["text"] for line in lines], unreadable) == (["[[A]]"], 0)
 
 
-def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(
-    begin: Begin, tmp_path: Path
-) -> None:
+def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(tmp_path: Path) -> None:
     journal = tmp_path / "r.jsonl"
-    worker = begin(journal)
-    assert worker.ask(_ask(1))[0]["error"] is None
+    worker = Worker()
+    run = worker.begin(journal)
+    assert run.ask(_ask(1))[0]["error"] is None
     # before, it waited for what a library does in a thread: looks a name up, say
-    worker.send(_ask(2, hang=600))
-    assert worker.process.stdin
-    worker.process.stdin.close()
-    worker.process.stdin = None
-    assert worker.process.wait(timeout=PATIENCE_SECONDS) == 0
+    run.send(_ask(2, hang=600))
+    worker.end()
     with exclusive_lock(journal) as alone:
         assert alone
     lines, unreadable = read_journal(journal)
