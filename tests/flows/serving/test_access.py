@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from child_processes import PYTHONPATH
-from waiting import PATIENCE_SECONDS
 
 from flows.running.processes import identity
 from flows.serving import access
@@ -239,74 +239,61 @@ def test_within_20_seconds_it_is_reported_what_our_own_server_said(
     assert text.endswith("Its output so far: no space left")
 
 
-IMPATIENT = """
-from flows.serving import server
-from flows.cli.main import main
-server.MESSAGES = ((1, server.MESSAGES[0][1]), (2, server.MESSAGES[1][1]))
-main(prog_name="voirdire")
-"""
+@pytest.fixture
+def command(voirdire_in: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Return what runs a command in this process, without a server of the session's."""
+
+    def run(*words: str, **more: str) -> Any:
+        home = {"PREFECT_HOME": str(tmp_path), "PYTHONPATH": PYTHONPATH, "COLUMNS": "200"}
+        return voirdire_in(tmp_path, {**os.environ, **home})(*words, **more)
+
+    return run
+
+
+def _free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
 def test_commands_tell_that_their_server_does_not_answer(
-    words: tuple[str, ...], tmp_path: Path
+    words: tuple[str, ...], command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as silent, socket.socket() as free:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        database = f"postgresql+asyncpg://a:b@127.0.0.1:{silent.getsockname()[1]}/c"
-        started = [sys.executable, "-c", IMPATIENT, *(word.format(port=port) for word in words)]
-        with subprocess.Popen(
-            started,
-            cwd=tmp_path,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={
-                **os.environ,
-                "PREFECT_API_DATABASE_CONNECTION_URL": database,
-                "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
-                "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
-                "PYTHONPATH": PYTHONPATH,
-                "COLUMNS": "200",
-            },
-        ) as process:
-            said = ""
-            for line in process.stdout or ():
-                said += line
-                if "has not answered" in line:
-                    break
-            process.terminate()
+    start, waiting = subprocess.Popen, Clock()
+    stuck = [sys.executable, "-c", "import time; time.sleep(60)"]
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def started(words: list[str], **how: Any) -> "subprocess.Popen[bytes]":
+        if "flows.serving.guarded_server" not in words:
+            return start(words, **how)
+        servers.append(start(stuck, **how))
+        return servers[-1]
+
+    def unanswered(access: Access, seconds: float) -> Problem:
+        if waiting.now > 90:
+            servers[-1].kill()
+        return waiting.unanswered(access, seconds)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    monkeypatch.setattr(prefect_server, "time", waiting)
+    monkeypatch.setattr(prefect_server, "_problem", unanswered)
+    done = command(*(word.format(port=_free_port()) for word in words))
+    assert done.returncode == 2
     # At first it only starts; what it wrote, if anything, follows.
     waits = r"Waiting for the Prefect server, which is starting \(\d+ s so far\)\."
-    found = re.search(rf"{waits}.*The Prefect server has not answered for \d+ s\.", said, re.DOTALL)
-    assert found, said
-    assert "output so far: none" not in said
+    long = r"The Prefect server has not answered for \d+ s\."
+    assert re.search(f"{waits}.*{long}.*failed to start", done.stderr, re.DOTALL), done.stderr
+    assert "output so far: none" not in done.stderr
 
 
 @pytest.mark.slow
-def test_a_server_that_ends_as_it_starts_is_reported_with_all_that_it_wrote(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "serve", "--port", str(port)],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
-            "PYTHONPATH": PYTHONPATH,
-            "COLUMNS": "200",
-        },
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+def test_a_server_that_ends_as_it_starts_is_reported_with_all_that_it_wrote(
+    command: Callable[..., Any],
+) -> None:
+    nowhere = {"PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere"}
+    done = command("serve", "--port", _free_port(), **nowhere)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     # As it comes, whole, beside the few lines that the error at the end repeats.
