@@ -135,6 +135,27 @@ def _completes_what_commands_take(completed: Callable[..., set[str]]) -> None:
         assert "offline/fair" in completed(name, "other", "--judge", "offline/f")
 
 
+def _asked(shell: str, *words: str) -> dict[str, str]:
+    """Return the variables by which a shell asks the program to complete the last word."""
+    return {
+        "_VOIRDIRE_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": shlex.join(["voirdire", *words]),
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
+    }
+
+
+@pytest.mark.slow
+def test_the_installed_program_completes_names() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("voirdire")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **_asked("bash", "audit", "--judge", "offline/d")},
+        check=True,
+    )
+    assert "offline/dazzled" in re.split(r"[,\s]", done.stdout)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_names(
@@ -147,27 +168,11 @@ def test_shells_complete_names(
     assert "_VOIRDIRE_COMPLETE" in script
     monkeypatch.chdir(tmp_path)
 
-    def asked(*words: str) -> dict[str, str]:
-        return {
-            "_VOIRDIRE_COMPLETE": f"{shell}_complete",
-            "COMP_WORDS": shlex.join(["voirdire", *words]),
-            "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
-        }
-
     def completed(*words: str) -> set[str]:
-        done = CliRunner().invoke(main, [], prog_name="voirdire", env=asked(*words))
+        done = CliRunner().invoke(main, [], prog_name="voirdire", env=_asked(shell, *words))
         assert done.exit_code == 0, done.output
         return {re.split(r"[,\t]", line)[-1] for line in done.stdout.split()}
 
-    # As the shell asks, and then in this process.
-    done = subprocess.run(
-        [Path(sys.executable).with_name("voirdire")],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **asked("audit", "--judge", "offline/d")},
-        check=True,
-    )
-    assert "offline/dazzled" in re.split(r"[,\s]", done.stdout)
     assert "offline/dazzled" in completed("audit", "--judge", "offline/d")
     assert "quick" in completed("audit", "qui")
     # Bundled, but without results.

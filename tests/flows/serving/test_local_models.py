@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import socket
 import subprocess
@@ -11,10 +12,11 @@ from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
+from click.testing import CliRunner
 from waiting import PATIENCE_SECONDS
 
 from flows.serving import local_models
-from flows.serving.local_models import MODEL, SERVER, model_file
+from flows.serving.local_models import MODEL, SERVER, main, model_file
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
@@ -32,18 +34,6 @@ def _free_port() -> int:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
         return port
-
-
-def _run(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "flows.serving.local_models", *words],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 @pytest.mark.parametrize(
@@ -73,8 +63,8 @@ def test_the_model_is_found_without_importing_its_package(
 
 @pytest.mark.parametrize("words", [(), ("--port", "0"), ("--port", "x")])
 def test_a_port_must_be_named(words: tuple[str, ...]) -> None:
-    done = _run(*words)
-    assert done.returncode == 2
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
     assert "--port" in done.stderr
 
 
@@ -95,15 +85,17 @@ def test_the_judge_is_named_like_the_models_file() -> None:
 
 
 @installed
-def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+def test_a_port_that_is_taken_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Were it free, the program would serve and then end this process.
+    monkeypatch.setattr(os, "_exit", sys.exit)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = _run("--port", str(port))
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"cannot serve a model on port {port}: ")
-    assert done.stderr.count("\n") == 1
+        done = CliRunner().invoke(main, ["--port", str(port)])
+    assert done.exit_code == 1
+    assert done.output.startswith(f"cannot serve a model on port {port}: ")
+    assert done.output.count("\n") == 1
 
 
 @pytest.fixture(scope="module")

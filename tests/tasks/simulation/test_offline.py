@@ -131,7 +131,7 @@ def test_gaps_have_the_planted_spread() -> None:
     assert stdev(gaps) == pytest.approx(1.5, abs=0.06)
 
 
-def test_replies_do_not_depend_on_the_order_of_calls() -> None:
+def test_replies_do_not_depend_on_the_order_of_calls_nor_on_the_process() -> None:
     messages = [PROMPT.messages(e["question"], e["anchor"], e["target"]) for e in BUNDLED]
     calls = [(m, repeat) for m in messages for repeat in range(3)]
     forward = [answer(m, CARELESS, repeat) for m, repeat in calls]
@@ -140,7 +140,8 @@ def test_replies_do_not_depend_on_the_order_of_calls() -> None:
     script = (
         "import json, sys; from tasks.simulation.judge import answer;"
         "from tasks.simulation.traits import Traits;"
-        "m, t, r = json.load(sys.stdin); print(answer(m, Traits(**t), r))"
+        "m, t, r = json.load(sys.stdin); print(answer(m, Traits(**t), r));"
+        "print({'numpy', 'scipy', 'polars', 'pandera', 'prefect', 'litellm'} & set(sys.modules))"
     )
     other_process = subprocess.run(
         [sys.executable, "-c", script],
@@ -150,7 +151,8 @@ def test_replies_do_not_depend_on_the_order_of_calls() -> None:
         check=True,
         cwd=ROOT,
     )
-    assert other_process.stdout == forward[100] + "\n"
+    # Nor does who asks in text mode import anything heavy.
+    assert other_process.stdout == f"{forward[100]}\nset()\n"
 
 
 def test_repeats_differ_and_follow_the_chances() -> None:
