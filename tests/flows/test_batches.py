@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from waiting import PATIENCE_SECONDS, wait_for
 
+from flows.running.processes import HOST, process_note
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
@@ -135,14 +136,33 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
             connection.execute(statement)
 
 
+def _wait_for_another(voirdire: Voirdire, warehouse: Warehouse, batched: Any) -> None:
+    """Let a run wait for the batch of one that runs, until that one is killed."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        _change(warehouse, f"update runs set process = '{HOST}/{process_note(process.pid)}'")
+
+        def end() -> None:
+            _kill(process)
+            batched.behave(batch_seconds=0)
+
+        threading.Timer(7, end).start()
+        done = voirdire(*SMALL, "--name", "other")
+        assert process.poll() is not None
+    assert f"{BALLOTS} from the warehouse, 0 cast" in done.stdout
+    assert batched.stats()["batches"] == 1
+    states = warehouse.query("select state from runs order by started_at")["state"].to_list()
+    assert states == ["killed", "completed"]
+
+
 @pytest.mark.slow
-def test_the_batch_of_a_killed_run_is_found_again_unless_it_is_gone(
+def test_the_batch_of_another_run_is_waited_for_and_found_again_unless_it_is_gone(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
     _kill(begin())
-    batched.behave(batch_seconds=1)
     kept = [file for file in warehouse.path.parent.glob("voirdire.duckdb*") if file.is_file()]
     left = {file: file.read_bytes() for file in kept}
+    _wait_for_another(voirdire, warehouse, batched)
+    batched.behave(batch_seconds=1)
     not_written_down = "update batches set state = 'intended', provider_batch = null"
     # first as it was killed; then as if it had died before it could keep the provider's id
     for change in ((), (not_written_down,)):
@@ -184,24 +204,6 @@ def test_the_batch_of_a_killed_run_is_found_again_unless_it_is_gone(
     done = voirdire(*SMALL)
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
     assert _states(warehouse) == ["never sent", "completed"]
-
-
-@pytest.mark.slow
-def test_another_run_waits_for_the_batch_of_one_that_runs(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
-) -> None:
-    process = begin()
-
-    def end() -> None:
-        _kill(process)
-        batched.behave(batch_seconds=0)
-
-    threading.Timer(7, end).start()
-    done = voirdire(*SMALL, "--name", "other")
-    assert f"{BALLOTS} from the warehouse, 0 cast" in done.stdout
-    assert batched.stats()["batches"] == 1
-    states = warehouse.query("select state from runs order by started_at")["state"].to_list()
-    assert states == ["killed", "completed"]
 
 
 @pytest.mark.slow

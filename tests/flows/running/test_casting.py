@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from waiting import PATIENCE_SECONDS, wait_for
 
+from flows.running.processes import HOST
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
@@ -148,31 +149,34 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
 
 
 def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
-    voirdire: Voirdire,
-    warehouse: Warehouse,
-    emulated: Any,
-    environment: dict[str, str],
-    tmp_path: Path,
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     emulated.behave(latency=0.5)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *SMALL, "--patience", "1"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for(lambda: emulated.stats()["requests"], "no judge was asked")
-    with _held(warehouse.path, "reading") as holder:
-        _, error = process.communicate(timeout=PATIENCE_SECONDS)
-        assert process.returncode == 1
-    line = error.splitlines()[-1]
-    assert f"held open by process {holder.pid}" in line
+    ended = threading.Event()
+
+    def hold() -> int:
+        """Hold the warehouse from the first request to the end of the run; return who held it."""
+        wait_for(lambda: emulated.stats()["requests"], "no judge was asked")
+        with _held(warehouse.path, "reading") as holder:
+            assert ended.wait(PATIENCE_SECONDS)
+            return holder.pid
+
+    with ThreadPoolExecutor(1) as aside:
+        held = aside.submit(hold)
+        done = voirdire(*SMALL, "--patience", "1")
+        ended.set()
+        holder = held.result()
+    assert done.returncode == 1
+    line = done.stderr.splitlines()[-1]
+    assert f"held open by process {holder}" in line
     assert "for reading for more than the 1 s" in line
     assert f"{warehouse.path}.replies" in line
     assert "the next run saves them and does not ask them again" in line
     assert warehouse.read(Votes).height < BALLOTS
+    [(run, state)] = warehouse.query("select run, state from runs").rows()
+    assert state == "running"
+    # Its process would have ended; this one goes on.
+    warehouse.update_run(run, process=f"{HOST}/{os.getpid()}@1")
     again = voirdire(*SMALL)
     assert again.returncode == 0, again.stderr
     assert "0 cast, 0 without a reply" in " ".join(again.stdout.split())
