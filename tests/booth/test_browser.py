@@ -27,10 +27,10 @@ def place(page: Page) -> str:
 
 
 def test_two_voters_at_once_cast_all_their_votes(
-    audited: Audited, served: Serve, enter: Enter
+    audited: Audited, hosted: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--voter", "ben", "--limit", "6")
+    booth = hosted(warehouse, "quick", "--voter", "ann", "--voter", "ben", "--limit", "6")
     ann, ben = enter(booth.links["ann"]), enter(booth.links["ben"])
     for turn in range(6):
         for page, label in ((ann, LABELS[turn % 4]), (ben, LABELS[(turn + 1) % 4])):
@@ -46,17 +46,13 @@ def test_two_voters_at_once_cast_all_their_votes(
         expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
         page.get_by_role("button", name="Finish").click()
         expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
-    code, said = booth.stop()
-    assert code == 0, booth.errors.read_text()
-    assert "ann: 6 of 6\nben: 6 of 6\nAll votes are saved in the warehouse" in said
+    assert "ann: 6 of 6\nben: 6 of 6\nAll votes are saved in the warehouse" in booth.stop()
     rows = warehouse.query(VOTES).rows()
     for judge, first in (("people/ann", 0), ("people/ben", 1)):
         of_judge = [row for row in rows if row[0] == judge]
         assert [row[1] for row in of_judge] == [LABELS[(first + n) % 4] for n in range(6)]
         assert all(0 < row[2] < 60 for row in of_judge)
         assert [row[3] for row in of_judge].count("anchor") == 3
-    # Tokens stand in no log.
-    assert booth.errors.read_text() == ""
 
 
 def test_a_reload_and_another_day_go_on_where_one_was(shared: Any, enter: Enter) -> None:
@@ -94,32 +90,36 @@ def test_a_killed_booth_has_lost_nothing_and_a_renewed_link_ends_the_old_one(
     audited: Audited, served: Serve, enter: Enter
 ) -> None:
     warehouse = audited()
-    booth = served(warehouse, "--voter", "ann", "--limit", "6")
-    page = enter(booth.links["ann"])
+    booth = served(warehouse, "--voter", "ann", "--voter", "ben", "--limit", "6")
+    page, old = enter(booth.links["ann"]), enter(booth.links["ben"])
     for label in ("Answer 2", "Tie", "Answer 1"):
         page.get_by_role("button", name=label, exact=True).click()
+    old.get_by_role("button", name="Tie").click()
     expect(page.get_by_role("status")).to_have_text("4 of 6")
+    expect(old.get_by_role("status")).to_have_text("2 of 6")
     booth.kill()
     assert warehouse.query(VOTES).is_empty()
-    again = served(warehouse)
-    assert again.links["ann"].partition("/v/")[2] == booth.links["ann"].partition("/v/")[2]
+    again = served(warehouse, "--voter", "cid", "--renew", "ben")
+    base, _, token = again.links["ann"].partition("/v/")
+    assert token == booth.links["ann"].partition("/v/")[2]
     assert "3 of 6" in again.said
     page.goto(again.links["ann"])
     assert place(page) == "4 of 6"
     page.keyboard.press("Backspace")
     expect(page.get_by_role("status")).to_have_text("3 of 6")
     expect(page.get_by_role("button", name="Answer 1")).to_have_attribute("aria-pressed", "true")
-    again.kill()
-    renewed = served(warehouse, "--voter", "ben", "--renew", "ann")
-    base = renewed.links["ann"].partition("/v/")[0]
-    for address in (again.links["ann"], page.url):
-        answer = page.goto(base + "/" + address.split("/", 3)[3])
+    for address in (booth.links["ben"], old.url):
+        answer = old.goto(base + "/" + address.split("/", 3)[3])
         assert answer
         assert answer.status == 403
-    assert place(enter(renewed.links["ann"])) == "4 of 6"
-    code, said = renewed.stop()
-    assert (code, "ann: 3 of 6" in said, "ben: 0 of 6" in said) == (0, True, True)
-    assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 2", "Tie", "Answer 1"]
+    assert place(enter(again.links["ben"])) == "2 of 6"
+    code, said = again.stop()
+    assert (code, said.splitlines()[:3]) == (0, ["ann: 3 of 6", "ben: 1 of 6", "cid: 0 of 6"])
+    votes = warehouse.query(VOTES).rows()
+    assert [row[1] for row in votes if row[0] == "people/ann"] == ["Answer 2", "Tie", "Answer 1"]
+    assert [row[1] for row in votes if row[0] == "people/ben"] == ["Tie"]
+    # Tokens stand in no log.
+    assert again.errors.read_text() == ""
 
 
 def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(

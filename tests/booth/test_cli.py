@@ -115,7 +115,7 @@ def test_a_booth_ends_in_order(audited: Audited, served: Serve) -> None:
     assert booth.links["ann"].startswith("https://vote.example.org/v/")
     other = run(warehouse.path, "--voter", "ben")
     assert "a booth of study 'quick' is already open in another process" in other.output
-    # By Ctrl-C it ends with two voters in browsers, see test_browser.py.
+    # By Ctrl-C it ends while browsers have it open, see test_browser.py.
     code, said = booth.stop(signal.SIGTERM)
     assert (code, said.splitlines()[0]) == (0, "ann: 0 of 12")
 
