@@ -5,14 +5,14 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from waiting import PATIENCE_SECONDS
 
 from flows.serving import local_models
@@ -61,9 +61,16 @@ def test_the_model_is_found_without_importing_its_package(
     assert MODEL not in sys.modules
 
 
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return what runs the program in this process, which it would end after it has served."""
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    return lambda *words: CliRunner().invoke(main, words)
+
+
 @pytest.mark.parametrize("words", [(), ("--port", "0"), ("--port", "x")])
-def test_a_port_must_be_named(words: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(main, words)
+def test_a_port_must_be_named(words: tuple[str, ...], run: Callable[..., Result]) -> None:
+    done = run(*words)
     assert done.exit_code == 2
     assert "--port" in done.stderr
 
@@ -85,14 +92,12 @@ def test_the_judge_is_named_like_the_models_file() -> None:
 
 
 @installed
-def test_a_port_that_is_taken_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Were it free, the program would serve and then end this process.
-    monkeypatch.setattr(os, "_exit", sys.exit)
+def test_a_port_that_is_taken_is_said_in_one_line(run: Callable[..., Result]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = CliRunner().invoke(main, ["--port", str(port)])
+        done = run("--port", str(port))
     assert done.exit_code == 1
     assert done.output.startswith(f"cannot serve a model on port {port}: ")
     assert done.output.count("\n") == 1
