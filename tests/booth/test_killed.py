@@ -59,7 +59,7 @@ def _own(page: httpx.Response) -> dict[str, str]:
 
 
 def test_two_voters_at_once_lose_nothing_that_was_acknowledged(
-    audited: Audited, served: Serve
+    audited: Audited, served: Serve, hosted: Serve
 ) -> None:
     warehouse = audited(20)
     booth = served(warehouse, "--voter", "ann", "--voter", "ben", "--limit", str(TOTAL))
@@ -75,10 +75,9 @@ def test_two_voters_at_once_lose_nothing_that_was_acknowledged(
         voter.join(60)
         assert not voter.is_alive()
         assert voter.acknowledged < TOTAL
-    again = served(warehouse)
+    again = hosted(warehouse, "quick")
     kept = {name: int(many) for name, many in re.findall(rf"(\w+) +(\d+) of {TOTAL}", again.said)}
-    code, _ = again.stop()
-    assert code == 0, again.errors.read_text()
+    again.stop()
     rows = warehouse.query(
         "select judge, raw from votes join ballots using (ballot_id) "
         "where starts_with(judge, 'people/') order by cast_at"
