@@ -98,9 +98,10 @@ def watched(
     def end(case: End) -> tuple[list[str], str]:
         heard, logger = Heard(), logging.getLogger("prefect.flow_runs")
         logger.addHandler(heard)
-        started = asyncio.run(_end(*case))
-        logger.removeHandler(heard)
-        return started, "\n".join(heard.messages)
+        try:
+            return asyncio.run(_end(*case)), "\n".join(heard.messages)
+        finally:
+            logger.removeHandler(heard)
 
     def ends(*cases: End, deep: str) -> list[tuple[list[str], str]]:
         (studies / "deep.toml").write_text(f"{DEEP}{deep}\n")
