@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from waiting import PATIENCE_SECONDS, wait_for
 
 from flows.running.processes import HOST, process_note
+from flows.running.recovery import mark_dead_runs
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
@@ -138,16 +138,22 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
 
 def _wait_for_another(voirdire: Voirdire, warehouse: Warehouse, batched: Any) -> None:
     """Let a run wait for the batch of one that runs, until that one is killed."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    with (
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         _change(warehouse, f"update runs set process = '{HOST}/{process_note(process.pid)}'")
 
-        def end() -> None:
-            _kill(process)
-            batched.behave(batch_seconds=0)
+        def look(store: Warehouse) -> None:
+            """Look for dead runs, as a run does while it waits; kill the other after that."""
+            mark_dead_runs(store)
+            if process.poll() is None:
+                _kill(process)
+                batched.behave(batch_seconds=0)
 
-        threading.Timer(7, end).start()
+        patch.setattr("flows.running.casting.mark_dead_runs", look)
         done = voirdire(*SMALL, "--name", "other")
-        assert process.poll() is not None
+        assert process.poll() is not None, "it did not wait"
     assert f"{BALLOTS} from the warehouse, 0 cast" in done.stdout
     assert batched.stats()["batches"] == 1
     states = warehouse.query("select state from runs order by started_at")["state"].to_list()
