@@ -44,10 +44,7 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def comment(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write the descriptions of the schemas beside every table and column.
-
-    They are one text of statements: before each, a thread would wait for those that import.
-    """
+    """Write the descriptions of the schemas beside every table and column."""
     connection.execute("; ".join(text for frame in FRAMES for text in _comments(frame)))
 
 

@@ -201,10 +201,8 @@ def _run(
     status = current_status()
     # Garbage collection while thousands of classes are created takes a quarter of a second.
     gc.disable()
-    from flows.results.preparation import opened_early, prepare_results
-
-    with opened_early(path):
-        import flows.audit
+    import flows.audit
+    from flows.results.preparation import prepare_results
     from flows.running.ballots import limit_line, read_dataset
     from flows.running.gaps import less_shown_line
     from flows.running.run_row import failure_recorded, require_free
