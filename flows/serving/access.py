@@ -20,6 +20,7 @@ from warehouse.atomic_files import write_private
 
 USER = "voirdire"
 CERTIFICATES = "PREFECT_API_SSL_CERT_FILE"
+"""Variable that names the file of certificates for Prefect's clients."""
 LAST_LINE = "-----END CERTIFICATE-----\n"
 
 
@@ -40,6 +41,7 @@ class Access(NamedTuple):
         place = folder() / "authority.pem"
         if self.url.startswith("http://127.0.0.1:"):
             os.environ.setdefault(CERTIFICATES, str(one_certificate(place)))
+        # A server elsewhere may have TLS, and this process may have inherited the variable.
         elif os.environ.get(CERTIFICATES) == str(place):
             del os.environ[CERTIFICATES]
 

@@ -45,10 +45,13 @@ CONNECTION = ("api_base", "api_key", "api_version", "organization")
 """Parameters of a judge that concern the connection, not the request."""
 
 NO_SUCH_ADDRESS = {404, 405, 501}
+"""Status codes of an address that has no files, so no batches."""
+
 NO_BATCHES = (
     "its provider takes no batches at this address: set mode = 'live' for the judge, or correct "
     "api_base in its provider's file"
 )
+
 END_STATES = {"completed", "failed", "expired", "cancelled"}
 
 

@@ -121,9 +121,8 @@ def show_summary(
     if attacked:
         left_out = rule(concluded.exclusions)
         if left_out.limits:
-            rates = "mean attack success rates"
+            rates, who = "mean attack success rates", left_out.left_out
             none = f"No judge is excluded from {rates}."
-            who = left_out.left_out
             print_line(console, f"Excluded from {rates}: {who}." if who else none)
         if left_out.limits and left_out.undecided:
             line = f"Too little data to decide whether to exclude: {left_out.undecided}."
