@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,11 +14,12 @@ import polars as pl
 
 from flows.running.processes import HOST, Terminated, process_note
 from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_runs, recover
+from flows.studies.repeated import audit_again
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_version, user_name
 from tasks.kit.command_line import interrupt_behind
-from tasks.kit.printable import because, printable, redact
+from tasks.kit.printable import because, redact
 from tasks.progress import step
 from tasks.validation.unknown_names import UnknownNameError
 from warehouse.store import (
@@ -221,11 +221,11 @@ def why_without_results(study: str, warehouse: Warehouse) -> str:
         return ""
     [(state, error, wave)] = last
     first = AND_THEN.get(state, "Correct the cause and")
-    words = ["voirdire", "audit", study, *(["--wave", wave] if wave else [])]
+    again = audit_again(warehouse.path, study, wave)
     return (
         f"study {study!r} has no results, because its last run {ENDED.get(state, 'left none')}"
-        f"{because(error)}. {first} repeat the audit: `{printable(shlex.join(words))}`, with the "
-        "same options if it was given any; no ballot that has a vote is asked again."
+        f"{because(error)}. {first} repeat the audit: `{again}`; "
+        "no ballot that has a vote is asked again."
     )
 
 

@@ -55,13 +55,15 @@ def continuing(asked: Study, named: str, path: Path) -> str:
     return shlex.join(map(printable, words))
 
 
-def audit_again(path: Path, study: str, wave: str) -> str:
+def audit_again(path: Path, study: str, wave: str | None) -> str:
     """Return the command that measures the votes of a wave in the warehouse at ``path`` again.
+
+    ``wave`` is null for a study without waves.
 
     A study that is named as one of the bundled ones, or of the user's own, is run with the settings
     of its file: options that the audit was given are repeated.
     """
-    words = ["voirdire", "audit", study, "--wave", wave]
+    words = ["voirdire", "audit", study, *(["--wave", wave] if wave else [])]
     audits = (Study.stored(text) for (text,) in Warehouse(path).query(AUDITS, [study]).rows())
     asked = next((each for each in audits if each.wave == wave), None)
     if asked is not None and study in STUDIES:

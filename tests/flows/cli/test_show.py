@@ -112,7 +112,7 @@ def test_a_study_without_a_vote_says_why_and_what_to_do(
 ) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
     error = "18 x no connection to 127.0.0.1:9"
-    row = first_row("audit", "r2", make_study("quick", {}), datetime.now(UTC))
+    row = first_row("audit", "r2", make_study("quick", {"limit": 7}), datetime.now(UTC))
     warehouse.start_run({**row, "state": "completed with gaps", "error": error})
     silent = make_vote_log([{"choice": None}])
     shifts = make_shifts([{"control": None, "experimental": None}], perturbation="boast")
@@ -121,8 +121,8 @@ def test_a_study_without_a_vote_says_why_and_what_to_do(
     assert run("quick", *view).stdout == (
         "No vote of study quick is saved, so there is nothing to show. Study 'quick' has no "
         f"results, because its last run left none ({error}). Correct the cause and repeat the "
-        f"audit: `voirdire audit quick --warehouse {warehouse.path}`, with the same options if it "
-        "was given any; no ballot that has a vote is asked again.\n"
+        f"audit: `voirdire audit quick --limit 7 --warehouse {warehouse.path}`; no ballot that has "
+        "a vote is asked again.\n"
     )
 
 

@@ -390,8 +390,8 @@ def test_a_study_whose_only_run_was_killed_says_how_to_go_on(tmp_path: Path) -> 
     assert (done.exit_code, done.stdout) == (2, "")
     assert in_short(done.stderr) == (
         "voirdire: study 'mine' has no results, because its last run was killed (Its process was "
-        "killed). To continue it, repeat the audit: `voirdire audit mine`, with the same "
-        "options if it was given any; no ballot that has a vote is asked again.\n"
+        "killed). To continue it, repeat the audit: `voirdire audit mine`; no "
+        "ballot that has a vote is asked again.\n"
     )
 
 
