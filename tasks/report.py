@@ -174,7 +174,7 @@ def report(
         "no_judge": without_judges(estimates["judge"], facts.persons),
         "policy": [
             not_measured(advised, "" if facts.from_file else facts.study),
-            policy(facts.thresholds, advised, detects_at_of(findings)),
+            policy(facts.thresholds, advised, detects_at_of(findings), gates=found),
         ],
         "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),
         "groups": groups,

@@ -173,7 +173,8 @@ def show_measures(
         view.close()
         advised = concluded.recommendations
         absent = not_measured(advised, people=len(people_in(log)))
-        about = () if advised.is_empty() else (absent, policy(DEFAULTS, advised))
+        rule = policy(DEFAULTS, advised, gates=concluded.gates)
+        about = () if advised.is_empty() else (absent, rule)
         _show(concluded.gates, form, partial(show_gates, about=about))
         return
     numbers = query_unsaved(concluded.tables(), NUMBERS, UNSAVED).with_columns(

@@ -151,7 +151,12 @@ def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
         if name not in known:
             raise unknown("perturbation", name, known, where="in the study")
     if not _chosen(pairs, 0, programme):
-        raise ValueError("no pair is left to show. Choose other --arms or --perturbation.")
+        arms, names = (", ".join(each) for each in (programme.arms, programme.perturbations))
+        raise ValueError(
+            f"no pair is left to show (arms: {arms or 'none'}; perturbations: {names or 'all'}). "
+            "Choose other --arms or --perturbation. An option that is not given keeps its value "
+            "of the last start."
+        )
 
 
 def log_people(
@@ -318,7 +323,9 @@ def _chosen(pairs: pl.DataFrame, number: int, programme: Programme) -> list[dict
     shown = pairs.filter(pl.col("arm").is_in(programme.arms))
     if programme.perturbations:
         named = pl.col("perturbation").is_in(programme.perturbations)
-        of_named = shown.filter(named)["sample"].unique()
+        asked = shown.filter(named)
+        # Control pairs have no perturbation: alone, they are those of its samples.
+        of_named = (pairs.filter(named) if asked.is_empty() else asked)["sample"].unique()
         shown = shown.filter(
             named | (pl.col("perturbation").is_null() & pl.col("sample").is_in(of_named.implode()))
         )

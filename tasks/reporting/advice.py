@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
+from schemas.keys import JUDGE
 from schemas.results import DETECTED, GATES
 from tasks.gates.consequences import CARE, STATED
 from tasks.gates.explanations import ABSENT, after_change
@@ -84,11 +85,19 @@ WAYS = {
 }
 """What a judge may not be measured on -> how to measure it."""
 
-OF_A_FILE = (
-    "Agreement as a gate needs labels of people; for pairs, the column label or two people's",
-    "; agreement with the one person of this file is shown separately",
-)
-"""The same about a file of votes or ratings, and what is added if it has one person."""
+IN_A_FILE = {
+    ABSENT["discernment"]: (
+        "Discernment needs votes on answers with flaws: rows of the kind `detract`, such as of the "
+        "perturbation `factual_error`"
+    ),
+    ABSENT["agreement"]: (
+        "Agreement as a gate needs labels of people; for pairs, the column label or two people's"
+    ),
+    ABSENT["drift"]: "Drift needs votes of two waves, told apart by the column `wave`",
+}
+"""The same about a file of votes or ratings."""
+ONE_PERSON = "; agreement with the one person of this file is shown separately"
+"""What is added about agreement if the file has one person."""
 BOOTH = " (`voirdire booth {0}`). Then `voirdire calibrate {0}` compares judges with them"
 
 
@@ -160,8 +169,9 @@ def not_measured(recommendations: pl.DataFrame, study: str = "", people: int | N
     if not absent:
         return ""
     booth = BOOTH.format(study) if study else ""
-    of_file = "".join(OF_A_FILE if people == 1 else OF_A_FILE[:1])
-    known = WAYS if people is None else WAYS | {ABSENT["agreement"]: of_file}
+    known = WAYS if people is None else IN_A_FILE
+    if people == 1:
+        known = known | {ABSENT["agreement"]: known[ABSENT["agreement"]] + ONE_PERSON}
     ways = [way.format(booth=booth) for what, way in known.items() if what in absent]
     return f"Gates not measured: {', '.join(absent)}." + "".join(f" {way}." for way in ways)
 
@@ -265,13 +275,25 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
 
 
 def policy(
-    thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float = DETECTS_AT
+    thresholds: Thresholds,
+    recommendations: pl.DataFrame,
+    detects_at: float = DETECTS_AT,
+    *,
+    gates: pl.DataFrame | None = None,
 ) -> str:
-    """State the rule for recommending judges, and its limits (methods, section 17)."""
-    compared = (recommendations["mode"] != "any").any()
+    """State the rule for recommending judges, and its limits (methods, section 17).
+
+    ``gates`` is the scorecard of a file, which may hold pairs without any perturbed one.
+    """
+    compared = recommendations["mode"] != "any"
+    if gates is not None:
+        placed = gates.filter(gate="position").select(*JUDGE, placed=pl.lit(value=True)).unique()
+        joined = recommendations.join(placed, on=JUDGE, how="left", maintain_order="left")
+        compared |= joined["placed"].fill_null(value=False)
+    limits = _limits(thresholds, _not_measured(recommendations), detects_at, compared)
     return (
-        f"Policy (`disqualifying` of the study). {rule(thresholds, compared=bool(compared))} "
-        f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
+        f"Policy (`disqualifying` of the study). {rule(thresholds, compared=bool(compared.any()))} "
+        f"Limits (`thresholds`): {', '.join(limits)}."
     )
 
 
@@ -293,14 +315,12 @@ def rule(thresholds: Thresholds, *, compared: bool = True) -> str:
 
 
 def _limits(
-    thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float
+    thresholds: Thresholds, absent: Collection[str], detects_at: float, compared: pl.Series
 ) -> Iterator[str]:
-    """Name the limits of the gates that were measured of any judge."""
-    absent = _not_measured(recommendations)
-    modes = set(recommendations["mode"])
-    if modes - {"any"}:
+    """Name the limits of the gates that were measured of any judge, which ``compared`` pairs."""
+    if compared.any():
         yield f"shift and position {number(thresholds.minimum_shift)}"
-    if "any" in modes:
+    if not compared.all():
         yield f"shift of grades {number(thresholds.minimum_rating_shift)} standard deviations"
         yield f"shift of a pass rate {number(thresholds.minimum_pass_rate_shift)}"
     yield f"invalid replies {number(thresholds.most_invalid)}"
@@ -311,7 +331,7 @@ def _limits(
         yield f"agreement beyond chance {number(thresholds.least_agreement)}"
     if ABSENT["drift"] not in absent:
         yield f"drift of the shift {number(thresholds.minimum_shift_drift)}"
-        if modes - {"any"}:
+        if compared.any():
             yield f"of the ASR above its floor {number(thresholds.minimum_dasr_drift)}"
             yield f"of the position gap {number(thresholds.minimum_position_drift)}"
             yield f"of right verdicts {number(thresholds.minimum_agreement_drift)}"

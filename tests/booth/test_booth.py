@@ -235,7 +235,10 @@ def test_names_are_checked(audited: Audited, opened: Open) -> None:
             r"no perturbation 'rich_content' in the study\. Known: padding",
         ),
         ({"limit": 2}, r"The smallest is --limit 3; with --once.* it is 1\."),
-        ({"arms": []}, "no pair is left to show. Choose other --arms or --perturbation"),
+        (
+            {"arms": []},
+            r"no pair is left to show \(arms: none; perturbations: all\)\. Choose other --arms",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_not_kept(
@@ -248,6 +251,16 @@ def test_what_cannot_be_shown_is_not_kept(
         _booth.open_booth(warehouse, "quick", refused).__enter__()
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         assert len(booth.seats["ann"].order) == 6
+
+
+def test_control_pairs_alone_may_follow_a_perturbation(audited: Audited) -> None:
+    # as docs/how-to/booth.md advises after its first example, which names a perturbation
+    warehouse = audited()
+    with _booth.open_booth(warehouse, "quick", {"perturbations": ["padding"]}) as booth:
+        samples = len(booth.seat("ann").order) // 3
+    with _booth.open_booth(warehouse, "quick", {"arms": ["control"]}) as booth:
+        shown = booth.pairs.join(booth.seats["ann"].draw.ballots, on="pair_id", how="semi")
+    assert shown["arm"].to_list() == ["control"] * samples
 
 
 def test_a_study_that_was_never_audited_is_named(audited: Audited) -> None:

@@ -108,8 +108,11 @@ def test_a_file_has_one_line_about_gates_and_the_scorecard_the_policy(measure: A
     assert "Gates not measured: " in said
     assert "Drift needs" not in said
     scorecard = " ".join(measure(rows, "--only", "scorecard").stdout.split())
-    assert "Drift needs two audits" in scorecard
+    assert "Drift needs votes of two waves, told apart by the column `wave`" in scorecard
+    assert "--" not in scorecard
     assert "Policy (`disqualifying` of the study). Do not use: any gate fails." in scorecard
+    assert "Not enough data: position or validity is inconclusive" in scorecard
+    assert "shift and position .05, invalid replies .10" in scorecard
 
 
 def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:

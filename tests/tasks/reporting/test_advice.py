@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from schemas.keys import JUDGE
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.advice import (
     advice,
@@ -285,6 +286,16 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
     assert "Not enough data: validity is inconclusive, or none of" in rated
     assert "shift of grades .25 standard deviations, shift of a pass rate .05, invalid" in rated
+
+
+def test_the_policy_of_pairs_without_a_perturbed_one_is_that_of_pairs() -> None:
+    rows = advised({"mode": "any"}, {"mode": "any", "judge": "graded"})
+    gates = rows.select(*JUDGE, gate=pl.lit("position"))
+    said = policy(DEFAULTS, rows.head(1), gates=gates.head(1))
+    assert "position or validity is inconclusive" in said
+    assert "shift and position .05, invalid replies .10" in said
+    both = policy(DEFAULTS, rows, gates=gates.head(1))
+    assert "shift and position .05, shift of grades .25 standard deviations" in both
 
 
 def test_markdown_is_escaped() -> None:
