@@ -46,7 +46,11 @@ settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES // 3)
 settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 10)
 settings.load_profile("fast")
 
-# Prefect keeps results where this says when it is imported; the user's own are left alone.
+# A test sees nothing of the user's: neither entries and settings, nor a server and its results.
+# Prefect keeps results where its home is when it is imported.
+for name in ("HOME", "WAREHOUSE", "PROVIDERS", "RESULT_DAYS", "HUMANS_OR_LLMS"):
+    os.environ.pop(f"VOIRDIRE_{name}", None)
+os.environ.pop("PREFECT_API_URL", None)
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
 

@@ -42,6 +42,12 @@ VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and list_contains(?, choice)
 """
+UNCOUNTED = """
+    select
+        sum(votes)::bigint as votes, sum(too_fast)::bigint as too_fast,
+        sum(not_familiar)::bigint as not_familiar
+    from voters where study = ? and arm = 'control' having sum(counted) = 0
+"""
 GIVEN = """
     select dataset, sample as item, any_value(cluster) as cluster, any_value(label) as label
     from vote_log where study = ? and arm = 'control' and label is not null group by all
@@ -328,15 +334,27 @@ def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
 
 
 def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
-    """Reject votes of people if none of them is about an unperturbed pair."""
-    others = warehouse.query(VOTERS, [study, VALID])["judge"].sort()
-    if any(not each.humans.is_empty() for each in voted) or others.is_empty():
+    """Reject votes of people if none that counts is about an unperturbed pair."""
+    if any(not each.humans.is_empty() for each in voted):
         return
-    raise ValueError(
-        f"judges and people cannot be compared: nobody voted on unperturbed pairs of {study!r}. "
-        f"{', '.join(others)} voted on perturbed pairs only. "
-        + (f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`.")
-    )
+    if uncounted := warehouse.query(UNCOUNTED, [study]).rows():
+        [(votes, too_fast, not_familiar)] = uncounted
+        why = [f"{too_fast} too fast"] * bool(too_fast)
+        why += [f"{not_familiar} not familiar"] * bool(not_familiar)
+        said = (
+            f"none of the {several(votes, 'vote')} of people on unperturbed pairs of {study!r} "
+            f"counts ({', '.join(why) or 'all invalid'})."
+        )
+    else:
+        others = warehouse.query(VOTERS, [study, VALID])["judge"].sort()
+        if others.is_empty():
+            return
+        said = (
+            f"nobody voted on unperturbed pairs of {study!r}. {', '.join(others)} voted on "
+            "perturbed pairs only."
+        )
+    step = f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`."
+    raise ValueError(f"judges and people cannot be compared: {said} {step}")
 
 
 def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:

@@ -224,6 +224,21 @@ def test_the_judges_of_a_study_are_calibrated_by_its_voters(remeasured: Warehous
     assert ("offline/honest", "people/ann") in pairs.rows()
 
 
+def test_votes_that_do_not_count_are_named_where_no_other_is_there(voted: Warehouse) -> None:
+    # 13 control pairs and two people; each votes in 20 s, or in one, or "Not familiar"
+    remeasure(voted, "--formulas", "--too-fast", "25")
+    done = CliRunner().invoke(main, ["calibrate", "quick", "--warehouse", str(voted.path)])
+    assert done.exit_code == 2
+    fast, unknown = voted.query(
+        "select sum(too_fast), sum(not_familiar) from mart.people where arm = 'control'"
+    ).row(0)
+    assert fast + unknown == 26
+    assert in_short(done.stderr).startswith(
+        "voirdire: judges and people cannot be compared: none of the 26 votes of people on "
+        f"unperturbed pairs of 'quick' counts ({fast} too fast, {unknown} not familiar). Collect "
+    )
+
+
 @pytest.mark.slow
 def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -> None:
     warehouse = audited(13)
