@@ -46,11 +46,13 @@ settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES // 3)
 settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 10)
 settings.load_profile("fast")
 
-# A test sees nothing of the user's: neither entries and settings, nor a server and its results.
+# A test sees nothing of the user's: neither entries, settings and keys, nor a server.
 # Prefect keeps results where its home is when it is imported.
-for name in ("HOME", "WAREHOUSE", "PROVIDERS", "RESULT_DAYS", "HUMANS_OR_LLMS"):
-    os.environ.pop(f"VOIRDIRE_{name}", None)
-os.environ.pop("PREFECT_API_URL", None)
+OURS = ("HOME", "WAREHOUSE", "PROVIDERS", "RESULT_DAYS", "HUMANS_OR_LLMS")
+OF_PROVIDERS = ("_API_KEY", "_API_BASE", "_BASE_URL", "_API_URL")
+for name in [*os.environ]:
+    if name in {f"VOIRDIRE_{each}" for each in OURS} or name.endswith(OF_PROVIDERS):
+        del os.environ[name]
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
 
