@@ -266,10 +266,10 @@ def report(**options: Any) -> None:
 def gate(**options: Any) -> None:
     """Exit with 0 if the recommendation for each judge of STUDY (default: quick) is "use".
 
-    Exit codes: 1 if a gate of the scorecard fails; 0 if none fails and each judge is to be used;
-    else 3. Inconclusive drift without an alert limits no judge. With --only, these gates alone
-    decide: 1 if one fails, 3 if one is inconclusive, else 0. The study sets the limits. An estimate
-    alone never passes or fails: its interval, or the finding that rests on it, does.
+    Exit codes: 1 if a gate of the scorecard fails; 0 if none fails and each recommendation is
+    "use"; else 3. Inconclusive drift without an alert limits no judge. With --only, these gates
+    alone decide: 1 if one fails, 3 if one is inconclusive, else 0. The study sets the limits. An
+    estimate alone never passes or fails: its interval, or the finding that rests on it, does.
     """
     from flows.cli.printing.gate_table import show_gate
 

@@ -49,12 +49,13 @@ def study_answer(
     recommended, findings = concluded.recommendations, concluded.findings
     advised = advice(recommended, study.wave)
     lines = "\n".join(line.typeset().markdown() for line in advised)
-    missing = not_measured(recommended, study.name)
+    option = option_for(warehouse)
+    missing = not_measured(recommended, shlex.join([study.name, *option]))
     limits = policy(study.thresholds, recommended, study.detects_at)
     notes = [missing, limits] if advised else []
     drifts = concluded.drifts
     changed = "" if drifts.is_empty() else did_change(drifts, of_wave(concluded.gates, study.wave))
-    words = ["voirdire", "show", study.name, "--changed", *option_for(warehouse)]
+    words = ["voirdire", "show", study.name, "--changed", *option]
     replies = f"Replies before and after: `{shlex.join(words)}`"
     moved = drifts["state"].is_in(CHANGED).any()
     sections = {

@@ -79,7 +79,7 @@ class Gated(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Return ``broken`` if a gate fails, ``passed`` if each judge is to be used.
+        """Return ``broken`` if a gate fails, ``passed`` if each recommendation is *use*.
 
         Chosen gates pass if none is inconclusive.
         """
@@ -117,13 +117,13 @@ class Gated(NamedTuple):
         if self.outcome == BROKEN:
             why = "a gate is broken"
         elif self.outcome == PASSED:
-            why = "no gate is inconclusive" if self.chosen else "each judge is to be used"
+            why = "no gate is inconclusive" if self.chosen else 'each recommendation is "use"'
         elif not self.number_of("pass"):
             why = "no gate is broken, but none is passed"
         elif self.chosen:
             why = "no gate is broken, but one is inconclusive"
         else:
-            why = "no gate is broken, but not each judge is to be used"
+            why = 'no gate is broken, but not every recommendation is "use"'
         return f"Exit code {EXIT_CODES[self.outcome]}: {why}."
 
 

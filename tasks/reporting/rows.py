@@ -224,9 +224,9 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
     if len(kept) == len(averaged):
         return []
     formulas = len(rows) - len(averaged)
-    real = f", {thousands(formulas)} simulated not among them" if formulas else ""
+    real = f", not counting {thousands(formulas)} simulated" if formulas else ""
     fewer = thousands(len(averaged) - len(kept))
-    among, left_out = f", the {fewer} left out among them", f", without the {fewer} left out"
+    among, left_out = f", including the {fewer} left out", f", without the {fewer} left out"
     # The mean of a single judge is its own row.
     return [
         _mean(f"Mean of {count(len(some), 'judge')}{where}{which}{real}", averaged, lookup, part)

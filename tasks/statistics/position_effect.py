@@ -18,7 +18,7 @@ from tasks.inference.linearised_errors import ROUNDING, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 from tasks.statistics import Rows, statistic
 
-NEITHER = "no match with two votes for the same slot"
+NEITHER = "on no pair are two votes, one in each order, for the same slot"
 ADDED = 0.5
 SIMPLE = "1/2 sqrt(1/n_FF + 1/n_SS), normal"
 MIDDLE = (1 + LEVEL) / 2

@@ -13,6 +13,7 @@ from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, arrays, moments
 from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
+from tasks.kit.printable import decimal
 from tasks.statistics import Rows, statistic
 
 EMPTY = "no contest without a label: nothing to correct"
@@ -23,7 +24,7 @@ CUT_OFF = (
 )
 ROUNDED = 1e-9
 """How far from 0 or 1 an estimate is by rounding alone."""
-BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
+BLIND = "sensitivity + specificity - 1 is below {}: the judge is hardly better than chance"
 YES = pl.col("human") > 0.5
 PARTS = {
     "p": (pl.col("human").is_null(), pl.col("won")),
@@ -187,7 +188,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("clusters") < 2)
         .then(pl.lit(ONE_SIDED))
         .when(informedness < limits().least_informedness)
-        .then(pl.lit(BLIND.format(limits().least_informedness)))
+        .then(pl.lit(BLIND.format(decimal(limits().least_informedness))))
         .when(pl.col("error") < ROUNDING)
         .then(pl.lit(ALIKE))
     )

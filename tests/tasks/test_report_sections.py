@@ -203,7 +203,7 @@ def test_who_is_left_out_is_listed_and_both_results_are_given(parts: Any) -> Non
         f"Left out: bea: position gap {MINUS}.31 [{MINUS}.36, {MINUS}.26], beyond",
         f"{MINUS}.26], beyond \N{PLUS-MINUS SIGN}.15.",
         f"left out: position gap {MINUS}.31 [{MINUS}.36,",
-        "Mean of 2 judges, the 1 left out among them .20 [.18, .22] .70",
+        "Mean of 2 judges, including the 1 left out .20 [.18, .22] .70",
         # Of two cells and of one, Benjamini-Hochberg leaves the largest as it is: nothing to add
         "raw .040",
     ):

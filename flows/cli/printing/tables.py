@@ -31,6 +31,10 @@ Beyond them rows become lists."""
 
 PARTS = re.compile(r"(?<=[^\W_][_/-])(?=[^\W_])")
 """Where a word may be broken: not after the minus of a number."""
+INTERVAL = re.compile(r"\[[^\s\[\],]+, [^\s\[\],]+\]\S*")
+WORD = re.compile(rf"{INTERVAL.pattern}|\S+")
+"""What stays on a line: an interval, though it has a space, and any other word."""
+GLUE = "\N{NO-BREAK SPACE}"
 
 GAPS = (2, 1)
 FEWER = 2
@@ -135,10 +139,14 @@ def _lines(value: Any) -> list[str]:
 
 
 def _folded(value: Any, width: int) -> Any:
-    """Break each word of a text that is too wide after an underline, slash or hyphen."""
+    """Break a text at spaces, but not in an interval, and wide words after ``_``, ``/``, ``-``."""
     if not isinstance(value, str):
         return value
-    return re.sub(r"\S+", lambda word: _broken(word[0], width), value)
+    broken = WORD.sub(lambda word: _broken(word[0], width), value)
+    if not INTERVAL.search(broken):
+        return broken
+    glued = INTERVAL.sub(lambda found: found[0].replace(" ", GLUE), broken)
+    return wrapped(glued, width).replace(GLUE, " ")
 
 
 def _broken(word: str, width: int) -> str:
@@ -154,7 +162,8 @@ def _broken(word: str, width: int) -> str:
 
 def _longest(text: str) -> int:
     """Return the width of the longest part of a text that is not broken."""
-    return max(map(cell_len, _folded(text, 0).split()), default=0)
+    parts = (part for word in WORD.findall(text) for part in _broken(word, 0).split("\n"))
+    return max(map(cell_len, parts), default=0)
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:

@@ -124,9 +124,9 @@ def test_the_worst_verdict_decides(
     done = gated(gate("position", verdicts[0]), gate("validity", verdicts[1]))
     assert done.exit_code == code
     why = {
-        0: "each judge is to be used",
+        0: 'each recommendation is "use"',
         1: "a gate is broken",
-        3: "no gate is broken, but not each judge is to be used",
+        3: 'no gate is broken, but not every recommendation is "use"',
     }
     last = [f"Study mine: {outcome}", f"Exit code {code}: {why[code]}."]
     assert done.stdout.splitlines()[-2:] == last

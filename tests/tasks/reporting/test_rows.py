@@ -95,15 +95,15 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
     without = Without({("demo", "bea", "plain", wave): "ties" for wave in WAVES}, {})
     (group,) = result_groups(conclude(estimates), estimates, without)
     assert [(row.judge, row.texts[0].text) for row in group.means] == [
-        ("Mean of 3 judges / n1, the 1 left out among them", ".10"),
+        ("Mean of 3 judges / n1, including the 1 left out", ".10"),
         ("Mean of 2 judges / n1, without the 1 left out", ".10"),
-        ("Mean of 3 judges / n2, the 1 left out among them", ".30"),
+        ("Mean of 3 judges / n2, including the 1 left out", ".30"),
         ("Mean of 2 judges / n2, without the 1 left out", ".30"),
     ]
     # The mean of one judge would repeat its row, with another interval.
     two = {("demo", judge, "plain", wave): "ties" for judge in ("ada", "bea") for wave in WAVES}
     (group,) = result_groups(conclude(estimates), estimates, Without(two, {}))
-    names = [f"Mean of 3 judges / {wave}, the 2 left out among them" for wave in WAVES]
+    names = [f"Mean of 3 judges / {wave}, including the 2 left out" for wave in WAVES]
     assert [row.judge for row in group.means] == names
 
 
@@ -127,8 +127,8 @@ def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estim
     out = Without({("demo", "cid", "plain", ""): "ties"}, {})
     (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
     assert [(row.judge, row.simulated) for row in group.means] == [
-        ("Mean of 3 judges, the 1 left out among them, 1 simulated not among them", False),
-        ("Mean of 2 judges, without the 1 left out, 1 simulated not among them", False),
+        ("Mean of 3 judges, including the 1 left out, not counting 1 simulated", False),
+        ("Mean of 2 judges, without the 1 left out, not counting 1 simulated", False),
     ]
     # Nor does a formula that is left out.
     out = Without({("demo", "bea", "plain", ""): "ties"}, {})

@@ -88,7 +88,7 @@ def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> N
     for row in measured(make_vote_log(votes([AGREE, LOST, ("tie", "tie")]))).values():
         assert (row["estimate"], row["n"], row["p_value"]) == (None, 0, None)
         assert (row["reason"], row["method"]) == (
-            "no match with two votes for the same slot",
+            "on no pair are two votes, one in each order, for the same slot",
             "none",
         )
     for row in measured(make_vote_log(votes([FF, FF, SS, AGREE], cluster=list("aaab")))).values():

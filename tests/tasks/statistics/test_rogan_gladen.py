@@ -99,7 +99,7 @@ def test_the_interval_has_all_that_is_not_contradicted(
 @pytest.mark.parametrize(
     ("design", "reason"),
     [
-        ((11, 20, 12, 20, 60, 100), BLIND.format(0.2)),  # .55 + .6 - 1 = .15
+        ((11, 20, 12, 20, 60, 100), BLIND.format(".20")),  # .55 + .6 - 1 = .15
         ((18, 20, 16, 20, 0, 0), EMPTY),
         ((18, 20, 0, 0, 60, 100), ONE_SIDED),
         ((1, 1, 16, 20, 60, 100), ONE_SIDED),

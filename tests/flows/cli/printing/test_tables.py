@@ -100,3 +100,15 @@ def test_counts_are_written_in_groups_and_numbers_of_a_query_are_not() -> None:
 
     assert printed(rows.rows()) == ["5\N{NARROW NO-BREAK SPACE}400   True", "   21  False"]
     assert printed(as_queried(rows)) == ["5400   True", "  21  False"]
+
+
+@pytest.mark.parametrize("width", [46, 60, 80])
+def test_an_interval_stays_on_one_line(width: int) -> None:
+    page = StringIO()
+    said = "agrees .24 [.13, .39] and loses -.05 [-.11, .01]"
+    rows = [("offline/dazzled", said, "one more text")]
+    print_rows(Printer(file=page, width=width), ("judge", "said", "more"), rows)
+    printed = page.getvalue()
+    assert "[.13, .39]" in printed
+    assert "[-.11, .01]" in printed
+    assert max(map(len, printed.splitlines())) <= width
