@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
 
-from flows.cli.printing.tables import plain_table, print_line, print_rows
+from flows.cli.printing.tables import fits, plain_table, print_line, print_rows
 from flows.cli.printing.terminal import plain
 from tasks.agreement.compare import ComparisonWithPeople
 from tasks.agreement.pass_words import PASS_WORDS
@@ -26,8 +28,9 @@ from tasks.reporting.agreement_rows import (
 from tasks.reporting.summary import simulated_sentence
 from tasks.reporting.wording import clean, formulas, listing, shorten
 
-SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
-"""Disagreements, texts of each, and characters of a text that the terminal shows."""
+SHOWN, SHOWN_OF_SEVERAL, SHOWN_TEXTS, LONGEST_TEXT = 5, 2, 3, 160
+"""Disagreements of one judge and of each of several, texts of each, and characters of a text that
+the terminal shows."""
 MOST_VIEWS = 6
 """Most judges and criteria that are shown one by one: of more, half of these have the highest kappa
 and half the lowest."""
@@ -79,7 +82,8 @@ def show_comparison(
             console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
         if view.slices:
             _show_slices(console, view, saved=saved, more=more)
-        _show_disagreements(console, view, saved=saved, more=more)
+        most = SHOWN if len(views) == 1 else SHOWN_OF_SEVERAL
+        _show_disagreements(console, view, most, saved=saved, more=more)
         if view.labels:
             print_line(console, plain(view.labels))
     if between:
@@ -228,7 +232,10 @@ def _biased_slices(view: JudgeView) -> str:
     return f"Biased on {shown}; `--format json` has the intervals."
 
 
-def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
+def _show_disagreements(
+    console: Console, view: JudgeView, most: int, *, saved: bool, more: str
+) -> None:
+    """Print the first disagreements: as a table or, where texts would be broken, as lines."""
     if not view.disagreements:
         return
     rows = [
@@ -240,7 +247,7 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
                 for name, text in each.texts[:SHOWN_TEXTS]
             ),
         )
-        for each in view.disagreements[:SHOWN]
+        for each in view.disagreements[:most]
     ]
     many = len(view.disagreements)
     in_report = (
@@ -249,7 +256,14 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
         else f"{MOST_IN_REPORT} are in the report, more with {more}"
     )
     where = in_report if saved else f"more with {more}"
-    shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
-    names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
+    shown = f"; the first {most} ({where})" if many > most else ""
     print_line(console, f"{view.differing}, worst first{shown}", style="italic")
-    console.print(plain_table(names, [row[: len(names)] for row in rows]), "")
+    names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
+    if fits(names, rows, console.width):
+        console.print(plain_table(names, [row[: len(names)] for row in rows]), "")
+        return
+    for item, labels, texts in rows:
+        print_line(console, f"{item}: {labels}")
+        for text in filter(None, texts.split("\n")):
+            console.print(Padding(Text(plain(text)), (0, 0, 0, 2), expand=False))
+    console.print()

@@ -64,6 +64,19 @@ def labels(write: Callable[..., str], **more: list[Any]) -> str:
     return write(**texts, judge=JUDGE, human=HUMAN, **more)
 
 
+def test_long_texts_of_disagreements_stand_below_their_item(
+    call: Call, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    question = "Why does the lamp go out if its neighbour in the same circuit is unscrewed? " * 3
+    done = call(write(input=[question] * 40, judge=JUDGE, human=HUMAN))
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    place = next(i for i, line in enumerate(lines) if line.endswith(": people: pass, judge: fail"))
+    assert lines[place + 1].startswith("  input: Why does the lamp go out if its neighbour in")
+    assert max(map(len, lines[place : place + 10])) <= 60
+
+
 def test_the_shortest_command(call: Call, write: Callable[..., str], place: Warehouse) -> None:
     done = call(labels(write))
     assert done.exit_code == 0, done.output
@@ -271,7 +284,7 @@ def test_several_people_and_judges(call: Call, write: Callable[..., str]) -> Non
     assert "Judges against the majority of people" in done.output
     assert "Agreement with single people, mean over items" in done.output
     assert "(3 of 3), judge: fail" in " ".join(done.output.split())
-    assert "; the first 5 (more with --format json)" in " ".join(done.output.split())
+    assert "; the first 2 (more with --format json)" in " ".join(done.output.split())
     # The alternative annotator test follows.
     assert done.output.index("Judges against the majority") < done.output.index("winning rate  AP")
 
