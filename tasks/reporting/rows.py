@@ -302,7 +302,7 @@ def _over_control(row: Row) -> CellText:
 def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) -> CellText:
     """Add the range of the ASR over all values that the invalid votes could have had.
 
-    The ASR itself may lie outside: it leaves out the samples that have no verdict.
+    The ASR itself may lie outside, as the page explains: it leaves out samples without a verdict.
     """
     rate = said(asr)
     if limits is None or limits["low"] is None or limits["high"] is None:
@@ -314,13 +314,8 @@ def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) 
     lost = sum(arm["hits"] or 0 for arm in arms if arm)
     if not lost:
         return rate
-    ends = [number(limits[end]) for end in ("low", "high")]
-    inside = asr and asr["estimate"] and limits["low"] <= asr["estimate"] <= limits["high"]
-    other = "" if inside else ", with the samples that the ASR leaves out"
-    return rate.with_notes(
-        f"{count(lost, 'vote')} without a verdict (control, perturbed): complete votes would give "
-        f"{' to '.join(ends)}{other}"
-    )
+    ends = " to ".join(number(limits[end]) for end in ("low", "high"))
+    return rate.with_notes(f"{count(lost, 'vote')} without a verdict: {ends}")
 
 
 def _other_ps(row: Row, alone: Row | None) -> str:

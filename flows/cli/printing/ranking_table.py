@@ -155,16 +155,27 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     ]
     without = [row for row in rows if row["finding"] is None]
     concluded = [row for row in rows if row["finding"] is not None]
-    names: dict[tuple[str, str], list[str]] = {}
-    for what, some, column in (
-        ("No rank for", unranked, "unranked"),
-        ("No finding for", without, "reason"),
-        ("Note on the finding about", concluded, "reason"),
-    ):
-        for row in some:
-            if row[column]:
-                names.setdefault((what, row[column]), []).append(row["judge"])
-    return [f"{what} {listing(each)}: {why}." for (what, why), each in names.items()]
+    return [
+        *_by_reason("No rank for", unranked, "unranked"),
+        *_by_reason("No finding for", without, "reason"),
+        *_by_reason("Note on the finding about", concluded, "reason"),
+    ]
+
+
+def _by_reason(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row[column]:
+            names.setdefault(row[column], {})[row["judge"]] = None
+    return [f"{what} {listing([*judges])}: {why}." for why, judges in names.items()]
+
+
+def without_silent_people(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Leave out rows of ``mart.bias`` of people who have no result, and say why they have none."""
+    parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for row in rows:
+        parts[_is_person(row) and row["finding"] is None and row["shift"] is None].append(row)
+    return (parts[False], _by_reason("No result for", parts[True], "reason"))
 
 
 def _is_person(row: dict[str, Any]) -> bool:

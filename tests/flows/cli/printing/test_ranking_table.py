@@ -6,7 +6,12 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from flows.cli.printing.ranking_table import show_criteria, show_ranked, show_wordings
+from flows.cli.printing.ranking_table import (
+    show_criteria,
+    show_ranked,
+    show_wordings,
+    without_silent_people,
+)
 from flows.studies import Study
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.conclude import conclude
@@ -217,3 +222,27 @@ def test_without_criteria_there_is_no_table_of_them(
 ) -> None:
     show_criteria(Console(width=200), "quick", warehouse)
     assert capsys.readouterr().out == ""
+
+
+def test_people_without_a_result_are_a_line_per_reason_and_no_rows() -> None:
+    def row(judge: str, perturbation: str | None, reason: str | None, **known: Any) -> Any:
+        return {"judge": judge, "perturbation": perturbation, "reason": reason} | {
+            "shift": None,
+            "finding": None,
+            **known,
+        }
+
+    judge = row("ada", "padding", "too few questions")
+    counted = row("people/ann", "padding", None, shift=0.1)
+    silent = [
+        row("people/ann", None, "too few"),
+        row("people/ben", None, "too few"),
+        row("people/ben", "padding", "too few"),
+        row("people/cat", "padding", "no vote"),
+    ]
+    kept, said = without_silent_people([judge, counted, *silent])
+    assert kept == [judge, counted]
+    assert said == [
+        "No result for people/ann and people/ben: too few.",
+        "No result for people/cat: no vote.",
+    ]
