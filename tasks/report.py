@@ -173,7 +173,9 @@ def report(
         "advice": [line.typeset() for line in advice(advised, facts.wave, None)],
         "no_judge": without_judges(estimates["judge"], facts.persons),
         "policy": [
-            not_measured(advised, "" if facts.from_file else facts.study),
+            not_measured(advised, people=len(facts.persons))
+            if facts.from_file
+            else not_measured(advised, facts.study),
             policy(facts.thresholds, advised, detects_at_of(findings), gates=found),
         ],
         "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),

@@ -64,11 +64,19 @@ def audit_again(path: Path, study: str, wave: str | None) -> str:
     of its file: options that the audit was given are repeated.
     """
     words = ["voirdire", "audit", study, *(["--wave", wave] if wave else [])]
-    audits = (Study.stored(text) for (text,) in Warehouse(path).query(AUDITS, [study]).rows())
-    asked = next((each for each in audits if each.wave == wave), None)
+    audits = map(_readable, Warehouse(path).query(AUDITS, [study])["parameters"])
+    asked = next((each for each in audits if each and each.wave == (wave or "")), None)
     if asked is not None and study in STUDIES:
         words += _options(asked, STUDIES[study].study)
     return shlex.join(map(printable, words))
+
+
+def _readable(parameters: str) -> Study | None:
+    """Return the settings of a run; null if they have values that this version does not take."""
+    try:
+        return Study.stored(parameters)
+    except ValueError:
+        return None
 
 
 def _options(asked: Study, usual: Study) -> Iterator[str]:

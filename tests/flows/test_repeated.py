@@ -64,6 +64,12 @@ def test_each_wave_has_its_own_options(tmp_path: Path) -> None:
         assert audit_again(path, "quick", wave).endswith(f"--wave {wave} --judge {judge}")
     # A wave that no run names, and a study that has no file, whose saved settings are used.
     assert audit_again(path, "quick", "n3") == "voirdire audit quick --wave n3"
+    # Settings that this version cannot read have no options to repeat, and hide no others.
+    unread = first_row("audit", "r8", make_study("quick", {"wave": "n4"}), NOW)
+    kept = {"parameters": '{"wave": "n4", "limit": "many"}', "state": "failed", "ended_at": NOW}
+    Warehouse(path).start_run({**unread, **kept})
+    assert audit_again(path, "quick", "n4") == "voirdire audit quick --wave n4"
+    assert audit_again(path, "quick", "n1").endswith("--wave n1 --judge offline/fair")
     audited(path, make_study("quick", {"name": "mine", "limit": 4, "wave": "n1"}), "r9")
     assert audit_again(path, "mine", "n1") == "voirdire audit mine --wave n1"
 

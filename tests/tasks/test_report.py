@@ -359,6 +359,7 @@ def test_a_file_does_not_tell_what_was_dropped(parts: Any) -> None:
     assert "No answer was perturbed." not in page
     assert "Every perturbed answer is checked" not in page
     assert "from a file, which does not record calls, tokens or costs" in page
+    assert "--wave" not in page
     assert "served from the warehouse" not in page
 
 
