@@ -355,7 +355,7 @@ def _calls(facts: ReportFacts) -> dict[str, str]:
         return {"votes": "from a file, which does not record calls, tokens or costs"}
     return {
         "ballots asked in this run": thousands(facts.asked),
-        "served from the warehouse": thousands(facts.from_warehouse),
+        "served from the warehouse in this run": thousands(facts.from_warehouse),
         "failed": thousands(facts.failed),
         "tokens": thousands(facts.tokens),
         "cost": "not known" if facts.cost_usd is None else f"{usd(facts.cost_usd)} USD",

@@ -264,7 +264,8 @@ def _advice(
         word = level if passed is None else f"not shown that it {MAY}"
         undecided = [row for row in agreed if row["finding"] == INCONCLUSIVE]
         shown += [*undecided, *earlier]
-        more_labels = _labels_that_decide(rows, undecided)
+        # The agreement decides only where no test does.
+        more_labels = _labels_that_decide(rows, undecided) if passed is None else None
     word += ", with care" * (level == "use with care")
     texts = [_in_words(row, limited=not by_votes) for row in shown]
     why = [*(_test_in_words(test) if test else ()), *texts[:REASONS_SHOWN]]

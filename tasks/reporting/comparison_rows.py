@@ -22,7 +22,6 @@ from tasks.reporting.wording import (
     formulas,
     in_report_order,
     interval,
-    listing,
     marked,
     number,
     p_value,
@@ -329,12 +328,16 @@ def position_table(
 
 
 def _without_result(rows: Sequence[Row]) -> str:
-    """Count the people without a result, with the reasons; empty if there are none."""
-    if not rows:
-        return ""
-    reasons = listing(sorted({clean(row["reason"] or "") for row in rows} - {""}))
-    whom = count(len(names(rows)), "person", "people")
-    return f"No result about position for {whom}{f': {reasons}' if reasons else ''}."
+    """Count the people without a result, by reason; empty if there are none."""
+    by_reason: dict[str, list[Row]] = {}
+    for row in rows:
+        by_reason.setdefault(clean(row["reason"] or ""), []).append(row)
+    sentences = [
+        f"No result about position for {count(len(names(some)), 'person', 'people')}"
+        f"{f': {reason}' if reason else ''}."
+        for reason, some in sorted(by_reason.items())
+    ]
+    return " ".join(sentences)
 
 
 def by_category(found: DataFrame[CategoryShifts]) -> pl.DataFrame:

@@ -139,6 +139,7 @@ def _sound(rows: Sequence[Row], persons: Collection[str]) -> str:
     verbs = ("has", "detects") if len(passing) == 1 else ("have", "detect")
     # Where nothing could promote an answer, position alone was tested for bias.
     bias = "bias" if kinds - {"detract", POSITION} else "position bias"
+    bias += " (position included)" if kinds >= {"promote", POSITION} else ""
     words = [f"{verbs[0]} no relevant {bias}"] if kinds != {"detract"} else []
     words += [f"{verbs[1]} each flaw"] if "detract" in kinds else []
     units = share_of(names(passing), names(rows), persons)

@@ -105,7 +105,8 @@ CALIBRATE_ROWS = {
     "doubtful": "rests on too little, for the reason that is printed: fewer than three people, "
     "labels that are all equal, or labels that people do not use",
     "may replace people": "passes the alternative annotator test (`alt_test`)",
-    "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
+    "winning rate": "share of people for whom the test shows that the judge is worse by less than "
+    "epsilon",
     "AP": f"advantage probability: {ADVANTAGE}",
     "human AP": "chance that the person aligns with the others at least as well as the judge",
     "tied": "chance that judge and person align equally well with the others",

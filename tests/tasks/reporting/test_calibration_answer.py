@@ -153,6 +153,9 @@ def test_labels_that_would_decide(said: Any) -> None:
     more = KAPPA | {"statistic": "labels_to_decide", "low": None, "high": None, "finding": None}
     [line] = said(None, OPEN, more | {"estimate": 360.0})
     assert ". About 360 more labelled items like these would decide the agreement" in line.why
+    # Where the test fails, an agreement that is decided does not change the answer.
+    [line] = said(FAILS, OPEN, more | {"estimate": 360.0})
+    assert "more labelled items" not in line.why
     [line] = said(None, OPEN)
     assert "more labelled items" not in line.why
     # Of two open criteria, one that no number decides leaves the answer open.

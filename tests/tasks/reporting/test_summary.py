@@ -117,7 +117,9 @@ def test_judges_that_pass_with_every_finding_are_named() -> None:
     ]
     leaning = {"judge": "d", "finding": "biased", "estimate": 0.3} | position
     reported = said(*rows[:-1], leaning, {"judge": "people/ann"} | fine | flaw)
-    assert reported[1] == "2 of 4 judges have no relevant bias and detect each flaw: a and b."
+    assert reported[1] == (
+        "2 of 4 judges have no relevant bias (position included) and detect each flaw: a and b."
+    )
 
 
 def test_a_position_gap_towards_the_second_slot_keeps_its_sign() -> None:
