@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -32,8 +33,9 @@ Beyond them rows become lists."""
 PARTS = re.compile(r"(?<=[^\W_][_/-])(?=[^\W_])")
 """Where a word may be broken: not after the minus of a number."""
 INTERVAL = re.compile(r"\[[^\s\[\],]+, [^\s\[\],]+\]\S*")
-WORD = re.compile(rf"{INTERVAL.pattern}|\S+")
-"""What stays on a line: an interval, though it has a space, and any other word."""
+PLAIN_WORD = re.compile(r"\S+")
+WORD = re.compile(rf"{INTERVAL.pattern}|{PLAIN_WORD.pattern}")
+"""What stays on a line if there is room: an interval, though it has a space, and other words."""
 GLUE = "\N{NO-BREAK SPACE}"
 
 GAPS = (2, 1)
@@ -84,10 +86,11 @@ def print_rows(
     console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = ""
 ) -> None:
     """Print rows as a table, folding texts to fit the terminal; if too wide, one list per row."""
-    for gap in GAPS:
-        widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
-        # Rather a smaller gap than a name in two lines.
-        if widths and (gap == GAPS[-1] or not _cut(columns, rows, widths)):
+    # Rather a smaller gap than a broken interval, and rather either than a name in two lines.
+    ways = [*product((WORD, PLAIN_WORD), GAPS)]
+    for word, gap in ways:
+        widths = _widths(columns, rows, console.width - gap * (len(columns) - 1), word)
+        if widths and ((word, gap) == ways[-1] or not _cut(columns, rows, widths)):
             folded = [list(map(_folded, row, widths)) for row in rows]
             table = plain_table(columns, folded, title)
             table.padding = (0, gap, 0, 0)
@@ -160,20 +163,25 @@ def _broken(word: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _longest(text: str) -> int:
+def _longest(text: str, word: re.Pattern[str] = PLAIN_WORD) -> int:
     """Return the width of the longest part of a text that is not broken."""
-    parts = (part for word in WORD.findall(text) for part in _broken(word, 0).split("\n"))
+    parts = (part for each in word.findall(text) for part in _broken(each, 0).split("\n"))
     return max(map(cell_len, parts), default=0)
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:
-    """Divide the width among columns; None if they do not fit even when folded."""
+def _widths(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    room: int,
+    word: re.Pattern[str] = PLAIN_WORD,
+) -> list[int] | None:
+    """Divide the width among columns; None if they do not fit even when folded between words."""
     inside, full, least = [], [], []
     for index, column in enumerate(columns):
         content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         floor = NARROWEST["name" if column in WHOLE or column.endswith("finding") else "text"]
-        words = min(max((_longest(shown(row[index])) for row in rows), default=0), WIDEST)
+        words = min(max((_longest(shown(row[index]), word) for row in rows), default=0), WIDEST)
         needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES), words)
         least.append(max(needed, min(_longest(column), WIDEST)))
         inside.append(max(content, least[-1]))
