@@ -322,7 +322,7 @@ def _show(
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
     from flows.cli.printing.answer import next_step, show_advice, show_places
-    from flows.cli.printing.ranking_table import show_splits, without_silent_people
+    from flows.cli.printing.ranking_table import show_splits, split_people_without_results
     from flows.cli.printing.tables import print_line
     from flows.cli.printing.terminal import legend, lost_lines, result_table
     from flows.publishing.pages import report_path
@@ -331,7 +331,7 @@ def _show(
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
-    (rows, silent), advised = without_silent_people(results.rows), results.recommended
+    (rows, reasons), advised = split_people_without_results(results.rows), results.recommended
     needed = None if advised.is_empty() else of_wave(advised, study.wave)["more_questions"].max()
     show_advice(
         CONSOLE,
@@ -354,7 +354,7 @@ def _show(
     columns = filled_columns(results.filled)
     # Votes on pairs; a study of single answers has ratings.
     lacking = lacking_line(columns) if "judge" in columns else ""
-    for line in filter(None, (*lost_lines(rows), *silent, lacking)):
+    for line in filter(None, (*lost_lines(rows), *reasons, lacking)):
         print_line(CONSOLE, line)
     show_splits(CONSOLE, study, Warehouse(path))
     if study.wave:

@@ -170,7 +170,9 @@ def _by_reason(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
     return [f"{what} {listing([*judges])}: {why}." for why, judges in names.items()]
 
 
-def without_silent_people(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+def split_people_without_results(
+    rows: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Leave out rows of ``mart.bias`` of people who have no result, and say why they have none."""
     parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for row in rows:

@@ -36,7 +36,7 @@ INTERVAL = re.compile(r"\[[^\s\[\],]+, [^\s\[\],]+\]\S*")
 PLAIN_WORD = re.compile(r"\S+")
 WORD = re.compile(rf"{INTERVAL.pattern}|{PLAIN_WORD.pattern}")
 """What stays on a line if there is room: an interval, though it has a space, and other words."""
-GLUE = "\N{NO-BREAK SPACE}"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 GAPS = (2, 1)
 FEWER = 2
@@ -148,8 +148,8 @@ def _folded(value: Any, width: int) -> Any:
     broken = WORD.sub(lambda word: _broken(word[0], width), value)
     if not INTERVAL.search(broken):
         return broken
-    glued = INTERVAL.sub(lambda found: found[0].replace(" ", GLUE), broken)
-    return wrapped(glued, width).replace(GLUE, " ")
+    glued = INTERVAL.sub(lambda found: found[0].replace(" ", NO_BREAK), broken)
+    return wrapped(glued, width).replace(NO_BREAK, " ")
 
 
 def _broken(word: str, width: int) -> str:

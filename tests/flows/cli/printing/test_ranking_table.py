@@ -10,7 +10,7 @@ from flows.cli.printing.ranking_table import (
     show_criteria,
     show_ranked,
     show_wordings,
-    without_silent_people,
+    split_people_without_results,
 )
 from flows.studies import Study
 from schemas.results import Contrasts, Estimates, Findings
@@ -240,7 +240,7 @@ def test_people_without_a_result_are_a_line_per_reason_and_no_rows() -> None:
         row("people/ben", "padding", "too few"),
         row("people/cat", "padding", "no vote"),
     ]
-    kept, said = without_silent_people([judge, counted, *silent])
+    kept, said = split_people_without_results([judge, counted, *silent])
     assert kept == [judge, counted]
     assert said == [
         "No result for people/ann and people/ben: too few.",

@@ -112,3 +112,19 @@ def test_an_interval_stays_on_one_line(width: int) -> None:
     assert "[.13, .39]" in printed
     assert "[-.11, .01]" in printed
     assert max(map(len, printed.splitlines())) <= width
+
+
+def test_columns_leave_room_for_intervals_or_break_them_before_they_become_lists() -> None:
+    columns = ("judge", "shift", "control", "more")
+    rows = [("ada", *["-.24 [-.39, -.13]"] * 2, "a longer text of several words")]
+
+    def printed(width: int) -> str:
+        page = StringIO()
+        print_rows(Printer(file=page, width=width), columns, rows)
+        return page.getvalue()
+
+    # 43 columns have room for whole intervals, 40 only for broken ones.
+    assert printed(43).count("[-.39, -.13]") == 2
+    broken = printed(40)
+    assert "[-.39, -.13]" not in broken
+    assert broken.split()[: len(columns)] == [*columns]
