@@ -3,11 +3,16 @@
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
+import numpy as np
 import pandera.polars as pa
 import polars as pl
 import polars.selectors as cs
 from pandera.errors import SchemaErrors
 from pandera.typing.polars import DataFrame
+
+# Polars loads NumPy at first use, and fails if two threads do so at once; every thread that uses
+# frames starts after this line.
+pl.Series(np.empty(0))
 
 SHOWN = 3
 MANY = 100_000

@@ -67,3 +67,16 @@ def test_preparation_leaves_no_template_no_code_and_no_schema() -> None:
         "    frame.to_schema()"
     )
     assert _loaded(code, "tasks.report") == {"tasks.report"}
+
+
+def test_threads_that_use_frames_find_numpy_loaded_by_polars() -> None:
+    """Polars replaces its lazy module at first use; two threads at once crash (polars 2.1)."""
+    code = (
+        "import polars, numpy, schemas.frame\n"
+        "from polars import _dependencies\n"
+        "load, loaded = _dependencies.import_module, []\n"
+        "_dependencies.import_module = lambda name: loaded.append(name) or load(name)\n"
+        "assert polars.Series([1, 2])[numpy.array([1])].to_list() == [2]\n"
+        "assert 'numpy' not in loaded\n"
+    )
+    assert _loaded(code, "polars") == {"polars"}
