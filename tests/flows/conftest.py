@@ -38,6 +38,7 @@ import flows.running.processes
 from flows import studies
 from flows.cli.main import main
 from flows.cli.printing.live import Printer
+from flows.serving.access import Access
 from flows.serving.server import Server
 from tasks.datasets import DATASETS
 from tasks.kit import code_digest, user_folder
@@ -388,9 +389,15 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         # Its width is what the environment says when it is made.
         patch.setattr(flows.cli.audit, "CONSOLE", Printer())
         usual = prefect.context.GLOBAL_SETTINGS_CONTEXT
-        prefect.context.GLOBAL_SETTINGS_CONTEXT = _prefect_settings(
-            tuple((k, v) for k, v in os.environ.items() if k.startswith("PREFECT_"))
-        )
+        _read_prefect_settings()
+        use_server = Access.put_into_environment
+
+        def use(server: Access) -> None:
+            """Use a server that a command finds before a new process would import Prefect."""
+            use_server(server)
+            _read_prefect_settings()
+
+        patch.setattr(Access, "put_into_environment", use)
         try:
             _read_own_entries()
             if user_folder.home().is_dir():
@@ -409,6 +416,13 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
             os.environ.update(before)
             prefect.context.GLOBAL_SETTINGS_CONTEXT = usual
             gc.collect()
+
+
+def _read_prefect_settings() -> None:
+    """Make Prefect's settings those of the environment."""
+    prefect.context.GLOBAL_SETTINGS_CONTEXT = _prefect_settings(
+        tuple((k, v) for k, v in os.environ.items() if k.startswith("PREFECT_"))
+    )
 
 
 @lru_cache(maxsize=1)

@@ -1,14 +1,12 @@
 """A real language model on this machine judges, if it is installed."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from child_processes import PYTHONPATH
 
 from flows.studies import STUDIES
 from schemas.judging import Votes
@@ -37,10 +35,10 @@ def test_the_study_asks_one_real_model() -> None:
     reason="no model on this machine: run `make setup-local`",
 )
 def test_a_real_models_position_bias_is_seen(
-    voirdire: Voirdire, voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     (tmp_path / "own.jsonl").write_text(json.dumps(OWN), encoding="utf-8")
-    done = voirdire_process(*SMALL)
+    done = voirdire(*SMALL)
     assert done.returncode == 0, done.stderr
     assert f"{BALLOTS} ballots: 0 from the warehouse, {BALLOTS} cast, 0 without" in done.stdout
     assert "local/smollm2-135m" in done.stdout
@@ -67,20 +65,21 @@ def test_a_real_models_position_bias_is_seen(
 
 
 def test_without_the_model_nothing_is_asked_and_the_command_is_named(
-    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A provider of one's own, whose server finds nothing installed.
     (tmp_path / "served_by.py").write_text(
         "from flows.serving import local_models as served\n"
         "served.find_spec = lambda _: None\nserved.main()\n"
     )
+    monkeypatch.syspath_prepend(tmp_path)
     folder = tmp_path / "providers"
     folder.mkdir()
     (folder / "mine.toml").write_text(
         '[provider]\napi_base = "http://127.0.0.1:9/v1"\nserve = "served_by"\n'
         '[judges.one]\nmodel = "hosted_vllm/one"\nusd_per_million = {prompt = 0, completion = 0}\n'
     )
-    done = voirdire_process(
+    done = voirdire(
         "audit",
         "--limit",
         "2",
@@ -91,7 +90,6 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
         "--prompt",
         "pair_verdict_v1",
         VOIRDIRE_PROVIDERS=str(folder),
-        PYTHONPATH=os.pathsep.join([str(tmp_path), PYTHONPATH]),
     )
     assert done.returncode == 2
     assert "no server for one at http://127.0.0.1:9/v1" in done.stderr

@@ -1,9 +1,11 @@
 """Batch judges from end to end, against an emulated batch endpoint."""
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from waiting import PATIENCE_SECONDS, wait_for
+from waiting import wait_for
 
 from flows.running.processes import HOST, process_note
 from flows.running.recovery import mark_dead_runs
@@ -111,7 +113,7 @@ def begin(
 
             def sent() -> bool:
                 assert process.poll() is None, errors.read_text()
-                return warehouse.path.exists() and _states(warehouse) == ["sent"]
+                return _is_sent(warehouse)
 
             wait_for(sent, "no batch was sent")
             return process
@@ -122,6 +124,11 @@ def begin(
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.kill()
     process.wait()
+
+
+def _is_sent(warehouse: Warehouse) -> bool:
+    """Whether a run has sent its batch."""
+    return warehouse.path.exists() and _states(warehouse) == ["sent"]
 
 
 def _restore(files: dict[Path, bytes]) -> None:
@@ -214,11 +221,19 @@ def test_the_batch_of_another_run_is_waited_for_and_found_again_unless_it_is_gon
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
-    process = begin()
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=PATIENCE_SECONDS)
+    batched.behave(batch_seconds=600)
+
+    def stop() -> None:
+        wait_for(lambda: _is_sent(warehouse), "no batch was sent")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as aside:
+        stopping = aside.submit(stop)
+        stopped = voirdire(*SMALL)
+    assert stopping.result() is None
+    assert stopped.returncode == 128 + signal.SIGINT
     # It did not wait for what the batch brings.
     assert _states(warehouse) == ["sent"]
     assert warehouse.read(Votes).is_empty()

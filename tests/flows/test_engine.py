@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -206,25 +207,29 @@ def test_a_server_that_is_not_there_is_reported_at_once_and_left_alone_soon(
 
 @pytest.mark.slow
 def test_a_signal_keeps_every_reply_that_came(
-    begin: Callable[..., "subprocess.Popen[bytes]"],
-    warehouse: Warehouse,
-    emulated: Any,
-    tmp_path: Path,
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     emulated.provider(timeout_seconds=900)
     emulated.behave(latency=1)
-    process = begin(*SMALL)
-    time.sleep(1.5)
-    # what is asked from now on is not answered while the run ends, however busy the machine is
-    emulated.behave(latency=600)
-    # and what was asked before has come
-    settled = -1
-    while (replies := emulated.stats()["replies"]) != settled:
-        settled = replies
+
+    def stop() -> None:
+        wait_for(lambda: emulated.stats()["requests"], "nothing was asked")
         time.sleep(1.5)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
-    line = said(tmp_path).read_text().splitlines()[-1]
+        # what is asked from now on is not answered while the run ends, however busy the machine is
+        emulated.behave(latency=600)
+        # and what was asked before has come
+        settled = -1
+        while (replies := emulated.stats()["replies"]) != settled:
+            settled = replies
+            time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as aside:
+        stopping = aside.submit(stop)
+        done = voirdire(*SMALL)
+    assert stopping.result() is None
+    assert done.returncode == 128 + signal.SIGTERM
+    line = done.stderr.splitlines()[-1]
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
     reported = emulated.stats()
@@ -385,50 +390,33 @@ def test_dear_studies_are_confirmed_first(voirdire: Voirdire, emulated: Any) -> 
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_ask_each_ballot_once(
+def test_two_runs_at_once_ask_each_ballot_once_and_wait_for_none_that_failed(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     voirdire: Voirdire,
     warehouse: Warehouse,
     emulated: Any,
 ) -> None:
-    # The first still asks when the second begins.
-    emulated.behave(latency=0.6)
+    emulated.provider(concurrency=36, timeout_seconds=30)
+    # The first has claimed the ballots of both judges when the second begins, and no reply yet.
+    emulated.behave(models=["two"], latency=4)
     ballots = 2 * BALLOTS
-    words = (*SMALL, "--limit", "12")
-    other = begin(*words, "--name", "other")
-    done = voirdire(*words, "--name", "mine")
-    assert done.returncode == 0, done.stderr
-    assert other.wait(timeout=PATIENCE_SECONDS) == 0
-    reported = emulated.stats()
-    assert reported["requests"] == reported["prompts"] == ballots
-    assert warehouse.read(Votes).height == ballots
-    runs = _runs(warehouse)
-    assert [run[:2] for run in runs] == [("completed", ballots)] * 2
-    assert sum(asked for *_, asked, _ in runs) == ballots
-    assert all(before + asked == ballots for _, _, before, asked, _ in runs)
-    # two studies, each with its perturbation and the position
-    assert warehouse.query("select count(*) from mart.bias").item() == 4
-
-
-@pytest.mark.slow
-def test_two_runs_do_not_wait_for_ballots_that_failed(
-    begin: Callable[..., "subprocess.Popen[bytes]"],
-    voirdire: Voirdire,
-    warehouse: Warehouse,
-    emulated: Any,
-    environment: dict[str, str],
-) -> None:
-    emulated.provider(key_variable="EMU_KEY", concurrency=2, timeout_seconds=30)
-    # The first has claimed the ballots when the second begins, and no reply yet.
-    emulated.behave(key="sk-right", latency=4)
-    words = (*SMALL, "--judge", "emu/two", "--limit", "12", "--yes")
-    environment |= emulated.key
+    words = (*SMALL, "--judge", "emu/two", "--limit", "12")
     other = begin(*words, "--name", "other")
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 3, done.stderr
     assert other.wait(timeout=PATIENCE_SECONDS) == 3
-    assert {state for state, *_ in _runs(warehouse)} == {"completed with gaps"}
+    reported = emulated.stats()
+    assert reported["replies"] == reported["prompts"] == ballots
+    assert reported["most_replies_to_a_prompt"] == 1
+    by_judge = "select judge, count(*) from votes join ballots using (ballot_id) group by 1"
+    assert warehouse.query(by_judge).rows() == [("emu/two", ballots)]
+    runs = _runs(warehouse)
+    assert [run[:2] for run in runs] == [("completed with gaps", 2 * ballots)] * 2
+    assert sum(asked for *_, asked, _ in runs) == ballots
+    assert all(run[2:] == (ballots - run[3], run[3], ballots) for run in runs)
     assert warehouse.query("select count(*) from claims").item() == 0
+    # of the judge that answered: two studies, each with its perturbation and the position
+    assert warehouse.query("select count(*) from mart.bias where judge = 'emu/two'").item() == 4
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,7 @@ def test_a_study_runs_from_the_ui(
     errors_of: Callable[[str], list[str]],
     tmp_path: Path,
 ) -> None:
-    serving = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", "serve"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    with _serving(tmp_path, environment):
         deployments = wait_for(lambda: _deployments(ask_server), "no deployments")
         nightly = deployments["nightly"]
         assert nightly["schedules"][0]["schedule"]["cron"] == STUDIES["nightly"].cron
@@ -64,9 +58,6 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"study": {"name": "spy"}, "warehouse": elsewhere}},
         )
         fourth = wait_for(lambda: _end_of(ask_server, refused["id"]), "no end of the run")
-    finally:
-        serving.terminate()
-        serving.wait(timeout=PATIENCE_SECONDS)
     assert errors_of(run["id"]) == []
     assert state == ("COMPLETED", "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply")
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
@@ -107,6 +98,27 @@ def test_a_study_runs_from_the_ui(
     assert not Path(elsewhere).exists()
     of_study = "select distinct run from estimates where study = 'from_ui'"
     assert warehouse.query(of_study).rows() == [(again["id"],)]
+
+
+@contextmanager
+def _serving(folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Serve; end it as a service manager does."""
+    log = folder / "log"
+    with log.open("wb") as file:
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "serve"],
+            cwd=folder,
+            env=environment,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        yield
+    finally:
+        serving.terminate()
+        code = serving.wait(timeout=PATIENCE_SECONDS)
+    last = log.read_text().splitlines()[-1]
+    assert (code, last[:35]) == (0, "Stopped. Schedules stay as they are")
 
 
 def _check_answers(audited: str, recomputed: str, compared: str) -> None:

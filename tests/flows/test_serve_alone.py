@@ -1,6 +1,6 @@
 """``voirdire serve`` with a server of its own: who gets in, what is scheduled, what stays.
 
-It starts three times in all, as each start takes seconds, and ends in each of three ways.
+It starts twice in all, as each start takes seconds.
 """
 
 import base64
@@ -23,6 +23,7 @@ import pytest
 from child_processes import PYTHONPATH
 from waiting import PATIENCE_SECONDS, wait_for
 
+from flows.running.processes import HOST
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
@@ -101,25 +102,10 @@ class Serving:
         self, *words: str, folder: Path | None = None, **more: str
     ) -> "subprocess.CompletedProcess[str]":
         """Run another command of the same user, in this process; by default in its folder."""
-        # Here Prefect has read its settings before the command finds the server.
-        own = {"PREFECT_API_URL": self.api, "PREFECT_API_AUTH_STRING": self.auth}
-        named = {**self.environment, **(own if words[0] == "schedules" else {})}
-        done: subprocess.CompletedProcess[str] = self._voirdire_in(folder or self.folder, named)(
-            *words, **more
-        )
+        done: subprocess.CompletedProcess[str] = self._voirdire_in(
+            folder or self.folder, self.environment
+        )(*words, **more)
         return done
-
-    def run_apart(self, *words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-        """Run a command in a process of its own."""
-        return subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words],
-            cwd=folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
 
     def _answers(self) -> bool:
         with socket.socket() as one:
@@ -228,9 +214,9 @@ def serving(
 
 @pytest.fixture(scope="module")
 def joined(serving: Any) -> "subprocess.CompletedProcess[str]":
-    """Audit, in a process that ends, while it serves."""
+    """Audit while it serves."""
     words = ("audit", "--limit", "2", "--judge", "offline/random", "--name", "joined")
-    done: subprocess.CompletedProcess[str] = serving.run_apart(*words, folder=serving.folder)
+    done: subprocess.CompletedProcess[str] = serving.run(*words)
     return done
 
 
@@ -363,7 +349,7 @@ def test_schedules_of_studies_elsewhere_are_shown_too(serving: Any, tmp_path: Pa
     assert not serving.deployment("minutely")["schedules"][0]["active"]
     there = serving.run("schedules")
     assert "minutely" in there.stdout, there.stderr
-    elsewhere = serving.run_apart("schedules", folder=tmp_path)
+    elsewhere = serving.run("schedules", folder=tmp_path)
     assert sorted(elsewhere.stdout.splitlines()) == sorted(there.stdout.splitlines())
 
 
@@ -513,14 +499,17 @@ def test_what_users_set_survives_a_restart(serving: Any) -> None:
     auth = serving.auth
     store = serving.folder / "voirdire.duckdb"
     with duckdb.connect(str(store)) as connection:
-        # As a night that was interrupted leaves it; its process has ended.
-        connection.execute("update runs set state = 'running' where study = 'joined'")
+        # As a night that was killed leaves it: its PID is of a process that began later.
+        connection.execute(
+            "update runs set state = 'running', process = ? where study = 'joined'",
+            [f"{HOST}/{os.getpid()}@earlier"],
+        )
     code, last = serving.stop(signal.SIGINT)
     assert code == 0, last
     # Its server, interrupted too, once no longer answered: a minute of errors.
     assert "Schedules stay as they are" in last
     assert not (serving.folder / "prefect" / "voirdire" / "server.json").exists()
-    said = serving.start()
+    serving.said = said = serving.start("--no-auth")
     assert serving.auth == auth
     states = Warehouse(store).query("select state from runs where study = 'joined'")
     assert states["state"].to_list() == ["killed"]
@@ -545,11 +534,7 @@ def test_what_users_set_survives_a_restart(serving: Any) -> None:
 
 
 def test_without_authentication_it_says_who_can_run_code(serving: Any) -> None:
-    code, last = serving.stop(signal.SIGTERM)
-    assert code == 0, last
-    assert "Schedules stay as they are" in last
-    assert "Traceback" not in last
-    said = serving.start("--no-auth")
+    said = serving.said
     assert (
         f"http://127.0.0.1:{serving.port}/api requires no authentication: anyone who can reach "
         "it, such as any user of this machine, can run code as you, with your API keys. To prevent "

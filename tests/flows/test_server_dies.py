@@ -81,13 +81,13 @@ def test_an_audit_ends_complete_and_soon(
 
 
 def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
-    voirdire_process: Voirdire, warehouse: Warehouse
+    voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
     words = ("audit", "quick", "--limit", "1", "--judge", "offline/random", "--name", "early")
     with ThreadingHTTPServer(("127.0.0.1", 0), VersionOnly) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/api"
-        audit = voirdire_process(*words, "--server", url, COLUMNS="300")
+        audit = voirdire(*words, "--server", url, COLUMNS="300")
         server.shutdown()
     assert audit.returncode == 2
     assert audit.stderr.startswith(f"voirdire: the Prefect server at {url} did not start the run:")
