@@ -84,7 +84,7 @@ def los(tallies: DataFrame[Tallies]) -> Rows:
 
 def _measured(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     groups = grouped(items)
-    rows = linearised(name, summed(items, SUMS, log_odds, groups), _linear)
+    rows = linearised(name, summed(items, SUMS, log_odds, groups), linear_log_odds)
     counted = items.select(pl.when("counted").then(pl.col("a") - pl.col("b")).otherwise(0.0))
     moved = groups.of_cells((groups.by_cluster(counted.to_series()) != 0).astype(np.float64))
     return Estimates.draft(_with_sign_flips(rows, pl.Series(moved)))
@@ -164,7 +164,8 @@ def log_odds(sums: dict[str, Sums]) -> Sums:
     return found
 
 
-def _linear(sums: dict[str, Sums]) -> Linear:
+def linear_log_odds(sums: dict[str, Sums]) -> Linear:
+    """Return :func:`log_odds` linearised, and the variance that an added half brings."""
     a, b = sums["a"], sums["b"]
     one_sided = (a == 0) != (b == 0)
     more = np.where(one_sided, HALF, 0.0)

@@ -1,7 +1,5 @@
 """Contrast of the log-odds shifts of two judges on the same items."""
 
-from typing import NamedTuple
-
 import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -10,11 +8,11 @@ from schemas.judging import Tallies
 from tasks.inference.bootstrap import boot_ends
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.delta_method import METHOD
-from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE, t_interval
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, t_interval
 from tasks.inference.linearised_errors import ROUNDING, correction, over
 from tasks.panels.judge_pairs import Duel, Sides, duels, names_of
 from tasks.statistics import Rows, statistic
-from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
+from tasks.statistics.los import FLAG, linear_log_odds, log_odds, products
 
 
 @statistic(
@@ -71,25 +69,6 @@ def los_contrast(tallies: DataFrame[Tallies]) -> Rows:
     return [_rows(duel) for duel in duels(items, values)]
 
 
-class _Side(NamedTuple):
-    """Terms of one judge of each pair."""
-
-    log_odds: Floats
-    u: Floats
-    """Linearised value of each cluster, shape (clusters, pairs)."""
-    added: Floats
-    """Variance from the added half."""
-
-
-def _side(a: Floats, b: Floats) -> _Side:
-    total_a, total_b = a.sum(axis=0), b.sum(axis=0)
-    more = np.where((total_a == 0) != (total_b == 0), HALF, 0.0)
-    slope_a, slope_b = over(1.0, total_a + more), over(1.0, total_b + more)
-    u = np.nan_to_num(a * slope_a) - np.nan_to_num(b * slope_b)
-    added = np.nan_to_num(more * (slope_a - slope_b)) ** 2
-    return _Side(log_odds({"a": total_a, "b": total_b}), u, added)
-
-
 def _difference(a: Sides, b: Sides) -> Floats:
     one, other = (log_odds({"a": x, "b": y}) for x, y in zip(a, b, strict=True))
     difference: Floats = one - other
@@ -103,7 +82,7 @@ def _rows(duel: Duel) -> pl.DataFrame:
     counted = panel.sums(both)
     simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
     n, clusters = both.sum(axis=0), (counted > 0).sum(axis=0)
-    found = _solved([_side(*sums) for sums in zip(a, b, strict=True)], counted)
+    found = _solved(list(zip(a, b, strict=True)), counted)
     boot = boot_ends(duel.bounds({"a": a, "b": b}, both, _difference))
     known = pl.col("low").is_not_null()
     return found.with_columns(boot).with_columns(
@@ -120,17 +99,26 @@ def _rows(duel: Duel) -> pl.DataFrame:
     )
 
 
-def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
-    """Return the numbers of each pair; ``counted`` samples per cluster have the shape of ``u``."""
-    one, other = sides
+def _solved(sides: list[tuple[Floats, Floats]], counted: Floats) -> pl.DataFrame:
+    """Return the numbers of each pair from its sides' terms of A and B, and ``counted`` samples.
+
+    All have the shape (clusters, pairs).
+    """
     n, clusters = counted.sum(axis=0), (counted > 0).sum(axis=0)
-    estimate = one.log_odds - other.log_odds
+    one, other = (
+        linear_log_odds({"a": a.sum(axis=0), "b": b.sum(axis=0), "n": n}) for a, b in sides
+    )
+    estimate = one.estimate - other.estimate
     size = correction(counted)
-    apart = one.u - other.u
+    u, v = (
+        np.nan_to_num(a * linear.slopes["a"]) + np.nan_to_num(b * linear.slopes["b"])
+        for (a, b), linear in zip(sides, (one, other), strict=True)
+    )
+    apart = u - v
     # Where .5 was added, not all are 0.
     apart -= np.nan_to_num(over(counted, n)) * apart.sum(axis=0)
-    apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
-    added = one.added + other.added
+    apart[np.abs(apart) <= ROUNDING * (np.abs(u) + np.abs(v))] = 0.0
+    added = np.add(one.added, other.added)  # type: ignore[arg-type]
     error = np.sqrt(size.variance(apart) + added * size.inflation)
     finite = np.isfinite(estimate)
     known = finite & (clusters > 1) & (error > 0)
@@ -144,8 +132,7 @@ def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
         "p_value": p_value,
     }
     flag = np.where(finite & (added > 0), FLAG, "")
-    silent = np.where(n > 0, NEVER, EMPTY)
-    why = np.where(finite, np.where(clusters > 1, ALIKE, SINGLE), silent)
+    why = np.where(finite, np.where(clusters > 1, ALIKE, SINGLE), one.reason)
     return pl.DataFrame(numbers).with_columns(
         pl.all().fill_nan(None),
         method=pl.Series(np.where(known, METHOD, "none").tolist(), dtype=pl.String)
