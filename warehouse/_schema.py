@@ -127,7 +127,10 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path, place: Path | None 
             comment(connection)
         create_marts(connection)
         connection.execute(
-            "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
+            "update meta set schema_version = ?, marts = ?, "
+            # Results saved before may lack rows and values until they are computed again.
+            "upgraded_at = if(schema_version in (0, ?), upgraded_at, now())",
+            [VERSION, marts_digest(), VERSION],
         )
     except BaseException as error:
         connection.execute("rollback")

@@ -18,7 +18,7 @@ OUTDATED = """
     where e.saved_at < (select upgraded_at from meta) and flow <> 'calibrate'
     order by study
 """
-"""Studies measured before the file was upgraded, whose newer tables of conclusions are empty."""
+"""Studies measured before the file was upgraded, whose results may lack what is newer."""
 UNREAD = "select count(distinct ballot_id) as replies from mart.invalid_replies where study = ?"
 
 
@@ -34,7 +34,7 @@ def outdated_line(warehouse: Warehouse) -> str:
         for study, filed in studies
     ]
     return (
-        "An earlier version saved results here, and some marts have no rows of them. "
+        "An earlier version saved results here, so some marts may lack rows or values of them. "
         f"Run {'; '.join(steps)}."
     )
 

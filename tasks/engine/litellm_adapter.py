@@ -132,10 +132,10 @@ def reply_of(response: Any, seconds: float, judge: Judge) -> Reply:
         cost = getattr(response, "_hidden_params", {}).get("response_cost")
     else:
         cost = None
-    # The text by which a model refuses to fill a schema is not in the content.
+    # The text by which a model refuses to fill a schema: newer litellm has it as `refusal`.
     fields = getattr(choice.message, "provider_specific_fields", None) or {}
-    refuses = not choice.message.content and isinstance(fields.get("refusal"), str)
-    refusal = fields["refusal"] if refuses else ""
+    refused = getattr(choice.message, "refusal", None) or fields.get("refusal")
+    refusal = refused if isinstance(refused, str) and not choice.message.content else ""
     token, probability = _first_token(choice)
     return Reply(
         text=valid_text(choice.message.content or refusal),
