@@ -408,9 +408,14 @@ def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
     kappas = estimates.filter(pl.col("statistic") == "cohen_kappa", WHOLE)
     kappas = kappas.select(*JUDGE, "subgroup", INTERVAL.name.prefix("kappa_"))
     pairs = rows.select(*JUDGE, "part").join(kappas, on=JUDGE, nulls_equal=True)
-    of_part = pl.col("subgroup").str.starts_with(pl.col("part") + ": ").fill_null(value=True)
-    best = pairs.filter(of_part).sort("kappa_low", nulls_last=True, descending=True)
-    best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup")
+    before = pl.col("part") + ": "
+    of_part = pairs.filter(pl.col("subgroup").str.starts_with(before).fill_null(value=True))
+    other = pl.coalesce(pl.col("subgroup").str.strip_prefix(before), "subgroup")
+    # Every model has a row, so whoever else a judge is compared with is a person.
+    models = rows.select("dataset", other="judge")
+    of_people = of_part.with_columns(other=other).join(models, on=["dataset", "other"], how="anti")
+    best = of_people.sort("kappa_low", nulls_last=True, descending=True)
+    best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup", "other")
     hardly = "hardly better than by chance"
     chance = (
         pl.when(pl.col("alpha_low") <= 0)

@@ -531,18 +531,22 @@ def test_who_agrees_by_chance_loses_no_agreement_and_passes_nothing(
     if part:
         rows.append(row("cohen_kappa", "style: p0", (0.4, 0.6)))
     rows.append(row("cohen_kappa", of("p0"), (0.4, 0.6), judge="bea"))
-    [gate] = scorecard(make_estimates(rows), Findings.empty()).to_dicts()
+    # Nor what it has in common with another judge.
+    rows.append(row("ceiling_ratio", of("humans"), (0.96, 1.1), judge="bea"))
+    rows.append(row("cohen_kappa", of("bea"), (0.8, 0.9)))
+    [gate] = scorecard(make_estimates(rows), Findings.empty()).filter(judge="ada").to_dicts()
     assert gate["verdict"] == ("inconclusive" if why else "pass")
     assert (gate["reason"] or "").startswith(why or "")
     assert (gate["reason"] is None) == (why is None)
     # The recommendation says so too, as no number of questions would decide it.
     wide = [row("ceiling_ratio", of("humans"), (0.85, 1.25), clusters=40), *rows[1:]]
-    [undecided] = scorecard(make_estimates(wide), Findings.empty()).to_dicts()
+    [undecided] = scorecard(make_estimates(wide), Findings.empty()).filter(judge="ada").to_dicts()
     assert (undecided["more_questions"] is None) == (why is not None)
     assert gate["words"] is None if why is None else why in gate["words"]
     # A judge that loses too much fails beside any people.
-    rows[0] = row("ceiling_ratio", of("humans"), (0.5, 0.7))
-    assert verdict(make_estimates(rows), "agreement")[0] == "fail"
+    rows = [row("ceiling_ratio", of("humans"), (0.5, 0.7)), *rows[1:]]
+    own = [each for each in rows if each.get("judge") != "bea"]
+    assert verdict(make_estimates(own), "agreement")[0] == "fail"
 
 
 @pytest.mark.parametrize("statistic", ["rating_kappa", "rating_correlation"])
