@@ -262,12 +262,19 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+SINGLE_ANSWERS = (
+    "study {0!r} is about single answers, and people vote on pairs of answers. Give people's labels "
+    "in a column human_label, human_grade or human_CRITERION of the data and audit them again (no "
+    "vote is asked twice), or in a file: `voirdire calibrate {0} --humans FILE`."
+)
+
+
 @contextmanager
 def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Iterator[Booth]:
     """Open a study's booth with an exclusive lock; save ``changes`` of its options.
 
-    Raise LookupError if the study was never audited, ValueError if voters would see no ballot, or
-    less than one sample: then nothing is saved.
+    Raise LookupError if the study was never audited, ValueError if voters would see no ballot, as
+    none is about two answers, or less than one sample: then nothing is saved.
     """
     if study not in (known := audited_studies(warehouse)):
         first = f"Run `voirdire audit {study}` first, because people vote on its pairs."
@@ -280,7 +287,9 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
             k: tuple(v) if isinstance(v, list) else v for k, v in options.items()
         }
         programme = Programme()._replace(**fields, seed=parameters["seed"])
-        pairs = pairs_of(warehouse, study)
+        pairs = Pairs.of(pairs_of(warehouse, study).filter(pl.col("anchor") != ""))
+        if pairs.is_empty():
+            raise ValueError(SINGLE_ANSWERS.format(study))
         require_shown(pairs, programme)
         if options != earlier:
             journal.write({"what": "programme", "programme": options})

@@ -72,7 +72,7 @@ SHAM_MOVES = "the sham itself moves this judge"
 
 LABELS = (
     "Agreement needs labels of people beside valid replies: the column human_label or human_grade "
-    "for single answers, the column label for pairs, or labels of two people or more{booth}"
+    "for single answers; for pairs, the column label or labels of two people or more{booth}"
 )
 WAYS = {
     ABSENT["discernment"]: (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 from waiting import PATIENCE_SECONDS
@@ -89,6 +90,23 @@ def test_without_an_audit_there_is_nothing_to_vote_on(tmp_path: Path) -> None:
     result = run(tmp_path / "none.duckdb", "--voter", "ann")
     assert "Run `voirdire audit quick` first." in result.output
     assert not (tmp_path / "none.duckdb.booth").exists()
+
+
+def test_single_answers_are_not_shown_beside_an_empty_one(audited: Audited) -> None:
+    path = audited().path
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update pairs set anchor = '' where perturbation is not null")
+        shown = connection.execute("select count(*) from pairs where anchor <> ''").fetchone()
+    assert shown
+    # Votes on the others: each pair in one of its orders.
+    assert run(path, "--voter", "ann", "--hand-in").output.startswith(f"ann: 0 of {shown[0]}\n")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update pairs set anchor = ''")
+    result = run(path, "--voter", "ben")
+    assert result.exit_code == 2
+    assert "study 'quick' is about single answers, and people vote on pairs" in result.output
+    assert "`voirdire calibrate quick --humans FILE`" in result.output
+    assert Warehouse(path).query("from judges where judge = 'people/ben'").is_empty()
 
 
 def test_what_is_no_warehouse_is_named(tmp_path: Path) -> None:

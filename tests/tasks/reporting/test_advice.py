@@ -231,8 +231,8 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     needs = (
         "Gates not measured: biases, agreement with people. Agreement needs labels of people "
-        "beside valid replies: the column human_label or human_grade for single answers, the "
-        "column label for pairs, or labels of two people or more"
+        "beside valid replies: the column human_label or human_grade for single answers; for "
+        "pairs, the column label or labels of two people or more"
     )
     assert not_measured(people) == f"{needs}."
     assert not_measured(people, "desk") == (
