@@ -263,9 +263,9 @@ def _digest(text: str) -> str:
 
 
 SINGLE_ANSWERS = (
-    "study {0!r} is about single answers, and people vote on pairs of answers. Give people's labels "
-    "in a column human_label, human_grade or human_CRITERION of the data and audit them again (no "
-    "vote is asked twice), or in a file: `voirdire calibrate {0} --humans FILE`."
+    "study {0!r} is about single answers, and people vote on pairs of answers. Give people's "
+    "labels in a column human_label, human_grade or human_CRITERION of the data and audit them "
+    "again (no vote is asked twice), or in a file: `voirdire calibrate {0} --humans FILE`."
 )
 
 

@@ -17,8 +17,8 @@ from flows.results.calibration import (
 )
 from flows.studies.calibration import Calibration, make_calibration
 from tasks.kit.command_line import given_options, say
+from tasks.logs.labels import log_or_votes
 from tasks.logs.log_description import recognised_lines
-from tasks.logs.log_reader import read_log
 from tasks.progress import current_status, step
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
@@ -126,7 +126,7 @@ def _is_in_log(
     may_be_study = place.path.is_file() and not _looks_like_path(source)
     if may_be_study and not place.query(AUDITED, [source]).is_empty():
         return False
-    log = read_log(path, people, mapping)
+    log = log_or_votes(path, people, mapping)
     if log is None:
         if path.suffix.lower() in LOGS and not any(files):
             raise ValueError(f"{path.name}: {NO_FORMAT}.")
@@ -137,9 +137,9 @@ def _is_in_log(
                 "them."
             )
         return False
-    first, *limits = recognised_lines(log)
+    lines = recognised_lines(log) if log.titles else []
     # A file of the other side may hold what this log lacks.
-    for line in (first,) if any(files) else (first, *limits):
+    for line in lines[:1] if any(files) else lines:
         current_status().tell(line)
     return True
 

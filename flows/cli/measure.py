@@ -36,7 +36,7 @@ from tasks.kit.command_line import print_notice, say
 from tasks.kit.defaults import DEFAULTS, share_interval
 from tasks.kit.printable import several
 from tasks.logs.declared_ratings import with_declared
-from tasks.logs.labels import labels_of_log
+from tasks.logs.labels import labels_of_log, log_or_votes
 from tasks.logs.log_description import (
     counts_of,
     limits_of,
@@ -46,7 +46,6 @@ from tasks.logs.log_description import (
     with_intervals,
 )
 from tasks.logs.log_reader import (
-    KNOWN,
     MANY,
     Log,
     NoLogError,
@@ -139,7 +138,7 @@ def show_measures(
         )
     rows = [] if gates else _rows_of(only)
     step("reading votes")
-    log = read_log(votes, people, mapping, slices) or _votes_in(votes, people)
+    log = log_or_votes(votes, people, mapping, slices) or _votes_in(votes)
     both = _labels_of_both(log, calibration)
     log = _with_declared(log, calibration.declared(), both)
     for line in recognised_lines(log) if log.titles else ():
@@ -308,12 +307,8 @@ def _without_many_people(
     return cast("DataFrame[Estimates]", others), line
 
 
-def _votes_in(file: Path, people: str | None) -> Log:
-    if people:
-        raise ValueError(
-            f"--people {people!r:.80} is for logs of other tools, and {file.name} is a file of "
-            f"votes. {KNOWN}"
-        )
+def _votes_in(file: Path) -> Log:
+    """Read the votes of a file that may lack some columns, or say what else it is."""
     if summary := described(file) or described_labels(file):
         raise ValueError(summary)
     return log_of_votes(file.name, read_votes(file))

@@ -26,8 +26,12 @@ from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
 from tasks.kit.printable import several
 from tasks.logs.items import CATEGORY
-from tasks.logs.labels import labels_of_log, labels_with_file, why_not_comparable
-from tasks.logs.log_reader import read_log
+from tasks.logs.labels import (
+    labels_of_log,
+    labels_with_file,
+    log_or_votes,
+    why_not_comparable,
+)
 from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
@@ -236,7 +240,7 @@ def _of_log(calibration: Calibration, known: pl.DataFrame | None) -> list[Labell
     there = [] if known is None else known.columns
     slices = [name for name in calibration.slice_columns if f"{SLICE}{name}" not in there]
     path = Path(calibration.log or calibration.humans or "")
-    log = read_log(path, calibration.people, calibration.mapping, slices)
+    log = log_or_votes(path, calibration.people, calibration.mapping, slices)
     how = (calibration.metric, slices, calibration.declared())
     if calibration.log:
         file = calibration.humans or calibration.judges

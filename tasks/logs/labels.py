@@ -1,7 +1,7 @@
 """Labels of judges and people in a log of another tool, for a calibration."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -24,10 +24,11 @@ from tasks.calibration.label_values import (
 from tasks.kit.printable import several
 from tasks.logs.declared_ratings import RATER, repeats_as_declared
 from tasks.logs.items import NAME, slices_of, with_items
-from tasks.logs.log_reader import Log
+from tasks.logs.log_reader import KNOWN, Log, log_of_votes, read_log
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.unreadable import unread_items
 from tasks.readers.labels import read_labels
+from tasks.readers.votes import holds_votes, read_votes
 
 IN_THE_LOG = (
     "export both to one table, and name its columns with --map, as in `--map item=ID --map label=L "
@@ -35,6 +36,24 @@ IN_THE_LOG = (
 )
 """What makes a log of judges and people comparable."""
 SINGLE = "single answers"
+
+
+def log_or_votes(
+    path: Path,
+    people: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
+) -> Log | None:
+    """Read a log of another tool (``read_log``) or a file of votes; None for other files."""
+    log = read_log(path, people, mapping, slices)
+    if log is None and path.is_file() and holds_votes(path):
+        if people:
+            raise ValueError(
+                f"--people {people!r:.80} is for logs of other tools, and {path.name} is a file of "
+                f"votes. {KNOWN}"
+            )
+        return log_of_votes(path.name, read_votes(path))
+    return log
 
 
 def labels_of_log(

@@ -26,6 +26,7 @@ from tasks.readers.bounded import (
     open_table,
     reads_gzip,
 )
+from tasks.readers.duckdb_reader import opened
 from tasks.readers.parquet import require_parquet
 
 NO_FORMAT = (
@@ -113,6 +114,12 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
         return VoteLog.of(votes)
     except FrameError as error:
         raise ValueError(f"{path.name}: {error} {LIKE}") from error
+
+
+def holds_votes(path: Path) -> bool:
+    """Tell whether a file is a table with the columns that votes need."""
+    with opened(path) as source:
+        return source is not None and {*COLUMNS} - {*ATTACK} <= source.columns
 
 
 def _read(path: Path) -> tuple[pl.DataFrame, PlaceOf]:

@@ -223,7 +223,8 @@ def calibration_policy(*, tested: bool) -> str:
     by_test = (
         "A judge may replace people if it passes the alternative annotator test (winning rate "
         f"of at least {number(limits.least_winning_rate)}) and is not shown to disagree with "
-        "people's combined label; with care if its bias is relevant"
+        "people's combined label (on pairs, the gate agreement tests that); with care if its bias "
+        "is relevant"
     )
     alone = (
         "A judge agrees with people if the whole 95 % interval of its kappa (for grades: of "

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flows.cli.printing.terminal import number
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -54,6 +55,25 @@ def _replies_stand_beside_disagreements(warehouse: Warehouse) -> None:
     replied = f"from mart.disagreements where audited = 'helpdesk' and len(replies) > 0 and {texts}"
     every = warehouse.query("select count(*) from mart.disagreements").item()
     assert warehouse.query(f"select count(*) {replied}").item() == every > 0
+
+
+def _wordings_are_compared(voirdire: Voirdire, folder: Path) -> None:
+    """Compare two wordings as the page does: the query shows what the audit prints."""
+    page, own = PAGE.read_text("utf-8"), folder / "voirdire"
+    [(wording, both)] = re.findall(r"`voirdire/prompts/(\w+)\.toml`.*`(prompts = .*?)`", page)
+    prompts, study = own / "prompts", own / "studies" / "helpdesk.toml"
+    earlier = (prompts / "helpdesk.toml").read_text()
+    (prompts / f"{wording}.toml").write_text(earlier.replace("customer", "person"))
+    study.write_text(re.sub("^prompts = .*$", both, study.read_text(), flags=re.MULTILINE))
+    audited = voirdire("audit", "helpdesk")
+    assert audited.returncode == 0, audited.stderr
+    (query,) = re.findall(r'^voirdire sql "(.*other = judge.*)"$', page, re.MULTILINE)
+    rows = json.loads(voirdire("sql", query, "--format", "json").stdout)
+    assert {row["statistic"] for row in rows} == {"pass_rate_sham_contrast"}
+    assert {row["prompt"].partition("@")[0] for row in rows} <= {"helpdesk", wording}
+    shown = audited.stdout.partition("Prompts compared")[2]
+    for row in rows:
+        assert number(row["contrast"]) in shown
 
 
 @pytest.mark.slow
@@ -111,8 +131,8 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "helpdesk-" in disagreeing.stdout
     assert disagreeing.stdout.count("desk/small") > 1
     assert disagreeing.stdout.index("all items") < disagreeing.stdout.index("category")
-    named = ("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
-    assert voirdire(*named).stdout == disagreeing.stdout
+    named = voirdire("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk").stdout
+    assert named == disagreeing.stdout
 
     asked = emulated.stats()["requests"]
     saved = json.loads(voirdire(*words, "--format", "json", "--no-save").stdout)
@@ -122,8 +142,8 @@ def test_from_an_empty_folder_to_bias_and_agreement(
         voirdire, tmp_path, [row["item"] for row in saved[0]["with_people"]["disagreements"]]
     )
     other = voirdire("calibrate", "helpdesk", "--slice", "team")
-    assert other.returncode == 2
-    assert "can be split by category only" in " ".join(other.stderr.split())
+    assert (other.returncode, "by category only" in " ".join(other.stderr.split())) == (2, True)
+    _wordings_are_compared(voirdire, tmp_path)
 
 
 @pytest.mark.slow

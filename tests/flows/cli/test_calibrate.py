@@ -272,3 +272,37 @@ def test_tables_of_labels_may_call_judges_and_people_what_they_are(tmp_path: Pat
     swapped = calibrate(paths["judge"], paths["human"])
     assert swapped.exit_code == 2
     assert "judge.csv has the wrong columns: item, label, judge." in swapped.stderr
+
+
+def test_a_file_of_votes_is_compared_as_measure_says(tmp_path: Path) -> None:
+    # Each of three people sees one order; the judge sees both, and errs on every fifth item.
+    rows = [
+        {"judge": who, "human": who != "ada", "sample": f"q{item}", "cluster": f"q{item}"}
+        | {"shown_first": first, "repeat": 0}
+        | {
+            "choice": "first"
+            if (first == "anchor") == (item % 2 == (who == "ada" and not item % 5))
+            else "second"
+        }
+        for item in range(40)
+        for who, orders in (("Ann", 1), ("Bob", 1), ("Cid", 1), ("ada", 2))
+        for first in ("anchor", "target")[:orders]
+    ]
+    file = tmp_path / "votes.csv"
+    pl.DataFrame(rows).write_csv(file)
+    measured = CliRunner().invoke(main, ["measure", str(file)])
+    assert measured.exit_code == 0, measured.stderr
+    assert "more with `voirdire calibrate votes.csv --format json`" in " ".join(
+        measured.stdout.split()
+    )
+    done = CliRunner().invoke(main, ["calibrate", str(file), "--format", "json"])
+    assert done.exit_code == 0, done.stderr
+    [found] = json.loads(done.stdout)
+    # Of people's 40 pairs, the judge agrees with all on 32.
+    assert (found["judge"], found["instances"], found["annotators"][0]["n"]) == ("ada", 40, 40)
+    assert found["agreement"]["below_ceiling"]["estimate"] == pytest.approx(0.8)
+    named = CliRunner().invoke(main, ["calibrate", str(file), "--people", "A*"])
+    assert named.exit_code == 2
+    assert (
+        "--people 'A*' is for logs of other tools, and votes.csv is a file of votes" in named.stderr
+    )
