@@ -13,7 +13,7 @@ from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES, MEAN_DETECT
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
 from tasks.kit.printable import first_few
-from tasks.perturbations import PERTURBATIONS
+from tasks.perturbations import PERTURBATIONS, SECOND
 from tasks.reporting.wording import (
     GROUPS,
     MARK,
@@ -405,7 +405,7 @@ def not_recognised(perturbations: Iterable[str | None]) -> str:
     They read texts, not names: a change that looks like a bundled one has its effect.
     """
     bundled = PERTURBATIONS.keys() - PERTURBATIONS.own
-    own = sorted({name for name in perturbations if name} - bundled)
+    own = sorted({name for name in perturbations if name and name.split(SECOND)[0] not in bundled})
     if not own:
         return ""
     named = first_few([clip(clean(name), 60) for name in own], MOST_NAMED)

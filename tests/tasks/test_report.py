@@ -10,6 +10,7 @@ import pytest
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
+from tasks.reporting.summary import not_recognised
 
 pytestmark = pytest.mark.usefixtures("drawn_once")
 BANNER = "All judges are simulated, with planted biases; they are not language models"
@@ -268,6 +269,9 @@ def test_the_banner_names_perturbations_that_simulated_judges_do_not_recognise(p
         "To them any other, as b&lt;o&gt;ast may be, makes a different answer, better or worse at"
         in page
     )
+    # The second sham of a bundled perturbation is bundled too.
+    assert not_recognised(["fake_reference", "fake_reference/second", None]) == ""
+    assert "as mine/second may be" in not_recognised(["mine/second"])
 
 
 def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None:

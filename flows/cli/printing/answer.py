@@ -13,6 +13,7 @@ from rich.text import Text
 from flows.cli.printing.tables import print_line
 from flows.cli.printing.terminal import plain
 from tasks.conclusions.position_bias import POSITION
+from tasks.gates.summaries import REASONS_SHOWN
 from tasks.kit.command_line import with_warehouse
 from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable, wrapped
@@ -45,7 +46,8 @@ def show_advice(
     ``study`` is a study in the warehouse, ``people`` the number of people in a file;
     ``left`` says how many further questions there are.
     """
-    lines = advice(recommended, wave)
+    # Whoever measures a file may have no mart to look up further reasons in.
+    lines = advice(recommended, wave, REASONS_SHOWN if people is None else None)
     if not lines:
         return
     show_lines(console, "Which judge to use", lines)

@@ -177,7 +177,12 @@ def split_people_without_results(
     parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for row in rows:
         parts[_is_person(row) and row["finding"] is None and row["shift"] is None].append(row)
-    return (parts[False], _by_reason("No result for", parts[True], "reason"))
+    position = [row for row in parts[True] if row["perturbation"] is None]
+    others = [row for row in parts[True] if row["perturbation"] is not None]
+    return parts[False], [
+        *_by_reason("No result about position for", position, "reason"),
+        *_by_reason("No result for", others, "reason"),
+    ]
 
 
 def _is_person(row: dict[str, Any]) -> bool:

@@ -115,6 +115,17 @@ def test_a_file_has_one_line_about_gates_and_the_scorecard_the_policy(measure: A
     assert "shift and position .05, invalid replies .10" in scorecard
 
 
+def test_a_file_gives_every_reason_as_there_is_no_mart_to_look_it_up_in(measure: Any) -> None:
+    names = ("boast", "padding", "style", "tone")
+    control, moved = (
+        attack("ada", FAIR, ("second", "first"))[at] for at in (slice(40), slice(40, None))
+    )
+    attacked = [{**row, "perturbation": name} for name in names for row in moved]
+    said = " ".join(measure([*control, *attacked]).stdout.split())
+    assert all(f"iased by {name} (" in said for name in names)
+    assert "mart." not in said
+
+
 def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:
     rows = [
         row

@@ -235,14 +235,15 @@ def test_people_without_a_result_are_a_line_per_reason_and_no_rows() -> None:
     judge = row("ada", "padding", "too few questions")
     counted = row("people/ann", "padding", None, shift=0.1)
     silent = [
-        row("people/ann", None, "too few"),
-        row("people/ben", None, "too few"),
+        row("people/ann", None, "one order only"),
+        row("people/ben", None, "one order only"),
         row("people/ben", "padding", "too few"),
         row("people/cat", "padding", "no vote"),
     ]
     kept, said = split_people_without_results([judge, counted, *silent])
     assert kept == [judge, counted]
     assert said == [
-        "No result for people/ann and people/ben: too few.",
+        "No result about position for people/ann and people/ben: one order only.",
+        "No result for people/ben: too few.",
         "No result for people/cat: no vote.",
     ]
