@@ -283,17 +283,17 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
 
     Raise ValueError if there is neither, or nobody is in it; with the next step.
     """
-    files = (calibration.humans, calibration.judges)
     humans = read_labels(Path(calibration.humans)) if calibration.humans else None
     judges = read_labels(Path(calibration.judges), JUDGES) if calibration.judges else None
     if humans is not None and judges is not None:
         return [labelled_by_files(calibration.name, humans, judges)]
     if calibration.study is None:
-        missing = "--judges FILE" if calibration.humans else "--humans FILE"
-        whose = "judges'" if calibration.humans else "people's"
+        sides = {"judges": (judges, "--judges FILE"), "people": (humans, "--humans FILE")}
+        missing = {who: option for who, (labels, option) in sides.items() if labels is None}
         raise ValueError(
-            f"the {whose} labels are missing. Give a file with {missing}, or name the STUDY in the "
-            "warehouse whose votes are the labels."
+            f"labels of {' and '.join(missing)} are missing. Give {' '.join(missing.values())}, a "
+            "FILE that has the labels of both, or the STUDY in the warehouse whose votes are the "
+            "labels."
         )
     votes, newer = votes_of(calibration.study, warehouse), newer_votes(calibration, warehouse)
     given = votes.clear()
@@ -301,7 +301,8 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
         given = _given_labels(calibration.study, warehouse)
     voted = labelled_by_votes(pl.concat([votes, given], how="diagonal"), calibration.metric)
     named = [item_names(each.items["item"], each.dataset) for each in voted]
-    for labels, file in zip((humans, judges), files, strict=True):
+    given_files = (calibration.humans, calibration.judges)
+    for labels, file in zip((humans, judges), given_files, strict=True):
         if labels is not None:
             report_unknown_items(labels, _names(named), file or "", "the study")
     if humans is None and given.is_empty():

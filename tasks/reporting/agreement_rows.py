@@ -16,7 +16,17 @@ from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import TARGET_HALF_WIDTH, calibration_limits
 from tasks.kit.printable import first_few
-from tasks.reporting.wording import bounds, clean, clip, count, listing, number, p_value, thousands
+from tasks.reporting.wording import (
+    bounds,
+    clean,
+    clip,
+    count,
+    listing,
+    number,
+    p_value,
+    thousands,
+    who_of,
+)
 
 NAMES = {
     "agreement": "agreement",
@@ -135,8 +145,8 @@ def judge_views(comparison: ComparisonWithPeople) -> list[JudgeView]:
     measures = comparison.measures
     people = measures.filter(judge=HUMANS)
     judges = measures.filter(pl.col("judge") != HUMANS)
-    varying = [name for name in WHOLE if judges[name].n_unique() > 1]
-    shown = [name for name in WHOLE if name in varying or name == "judge"]
+    judges = judges.with_columns(who_of(judges))
+    several = judges["criterion"].n_unique() > 1
     alone = measures["p_value"].count() == 1
     views = []
     for key, rows in judges.group_by(WHOLE, maintain_order=True):
@@ -144,15 +154,12 @@ def judge_views(comparison: ComparisonWithPeople) -> list[JudgeView]:
         own = pl.all_horizontal(pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in cell.items())
         same = pl.col("criterion").eq_missing(pl.lit(cell["criterion"], pl.String))
         yardstick = people.filter(same, pl.col("dataset") == cell["dataset"]).to_dicts()
-        # Each of several prompts has its own dataset of labels, named after the prompt.
-        named = str(cell["dataset"]).endswith(f": {cell['prompt']}") and "dataset" in shown
-        parts = [name for name in shown if cell[name] and not (named and name == "prompt")]
-        title = ", ".join(str(cell[name]) for name in parts)
+        title = " / ".join(filter(None, [rows["who"][0], cell["criterion"] if several else ""]))
         unread = comparison.unread.filter(same, pl.col("dataset") == cell["dataset"])
         tables = (comparison.confusion, comparison.disagreements, comparison.unreadable)
         confusion, differing, unreadable = (each.filter(own) for each in tables)
         of_judge = comparison._replace(
-            measures=HumanAgreement.draft(rows),
+            measures=HumanAgreement.draft(rows.drop("who")),
             confusion=ConfusionMatrix.draft(confusion),
             disagreements=Disagreements.draft(differing),
             unreadable=unreadable,

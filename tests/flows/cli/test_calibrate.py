@@ -229,7 +229,7 @@ def test_errors_are_one_line(files: dict[str, str], options: list[str], says: st
 def test_judges_are_needed(files: dict[str, str]) -> None:
     done = CliRunner().invoke(main, ["calibrate", "--humans", files["humans"]])
     assert done.exit_code == 2
-    assert "the judges' labels are missing" in done.stderr
+    assert "labels of judges are missing. Give --judges FILE" in done.stderr
 
 
 def test_names_cannot_speak_to_the_terminal(tmp_path: Path) -> None:

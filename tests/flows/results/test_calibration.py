@@ -180,7 +180,7 @@ def test_another_files_results_are_not_replaced(
     assert place.query("from alt_tests").rows() == kept
     # What is wrong with the labels comes first.
     alone = call("calibrate", "--humans", "people.json")
-    assert (alone.exit_code, "the judges' labels are missing" in alone.stderr) == (2, True)
+    assert (alone.exit_code, "labels of judges are missing" in alone.stderr) == (2, True)
     # Nothing stands in the way of the same files, of looking only, or of who gives a name.
     assert call(*first, "--no-save").exit_code == 0
     assert call(*first, "--name", "others").exit_code == 0
@@ -409,10 +409,13 @@ def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "the people's labels are missing. Give a file with --humans FILE, or name the STUDY"),
+        (
+            [],
+            "are missing. Give --judges FILE --humans FILE, a FILE that has the labels of both",
+        ),
         (
             ["--humans", "people"],
-            "the judges' labels are missing. Give a file with --judges FILE, or name the STUDY",
+            "labels of judges are missing. Give --judges FILE, a FILE",
         ),
         (["nothing"], "there is no warehouse at"),
         (["--humans", "people", "--judges", "judges", "--name", "a/b"], "or leave --name out."),
