@@ -323,8 +323,8 @@ def advice(
     minima = " or ".join(dict.fromkeys(_plain(row.minimum) for row in rows))
     if questions is not None and too_few(questions, df):
         why = (
-            f"a finding needs {fewest} independent questions, and one perturbation has "
-            f"only {questions}"
+            f"a finding needs {fewest} independent questions, and the perturbation with the "
+            f"fewest has {questions}"
             if questions < fewest
             else f"{TOO_UNEVEN} ({df:.1f} degrees of freedom, and a finding needs {least_df():.0f})"
         )

@@ -333,7 +333,10 @@ def test_below_ten_questions_nothing_can_be_seen() -> None:
     assert reported.startswith(
         "No shift can be detected, however large: a finding needs 10 independent"
     )
-    assert "only 9. To detect the smallest relevant shift (.05) takes about 785 samples" in reported
+    assert (
+        "fewest has 9. To detect the smallest relevant shift (.05) takes about 785 samples"
+        in reported
+    )
     assert "however large" not in " ".join(advice(rows, 10, STUDY, 10))
 
 
