@@ -84,6 +84,20 @@ def test_a_file_of_the_oldest_schema_gets_the_tables_of_a_new_one(
     assert old.query(VIEWS).equals(new.query(VIEWS))
 
 
+def test_an_upgrade_is_dated_and_new_marts_alone_are_none(
+    migrated: tuple[Warehouse, Tables], tmp_path: Path
+) -> None:
+    """Results saved before that moment may lack what is newer, and commands say so."""
+    dated = "select upgraded_at is not null from meta"
+    assert migrated[0].query(dated).item()
+    new = Warehouse(tmp_path / "new.duckdb")
+    assert not new.query(dated).item()
+    with duckdb.connect(str(new.path)) as connection:
+        connection.execute("update meta set marts = 'others'")
+    assert not new.query(dated).item()
+    assert new.query("select marts from meta").item() != "others"
+
+
 def test_what_no_migration_is_about_stays(migrated: tuple[Warehouse, Tables]) -> None:
     """Every value that was saved stays, except those that the other tests name."""
     changed = {

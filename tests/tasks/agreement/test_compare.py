@@ -531,6 +531,16 @@ def test_an_item_has_a_label_or_lacks_it() -> None:
     assert notes["bias"].startswith("judge minus people: share with the label .33 and .67")
 
 
+def test_a_judge_is_named_first_then_what_differs() -> None:
+    grades = [1.0, 2.0, 3.0]
+    one, other = (
+        labelled_by_files(name, frame({"ann": grades}), frame({"j": grades}))
+        for name in ("desk: new", "desk: old")
+    )
+    titles = [view.title for view in judge_views(compare([one, other], Options()))]
+    assert titles == ["j / desk: new", "j / desk: old"]
+
+
 def test_grades_that_agree_everywhere_by_hand() -> None:
     """A perfect judge had no interval, and so no conclusion, where one with an error had both."""
     grades = [1 + at % 5 for at in range(40)]
