@@ -43,6 +43,7 @@ from flows.serving.server import Server
 from tasks.datasets import DATASETS
 from tasks.kit import code_digest, user_folder
 from tasks.kit.catalogue import Catalogue
+from tasks.kit.exit_codes import ExitCode
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -333,6 +334,9 @@ def voirdire_in(here: Callable[..., Any], workers: Workers) -> Callable[..., Voi
                 if words[0] == "audit":
                     workers.keep(wanted)
                 done = CliRunner().invoke(main, words, prog_name="voirdire")
+            if done.exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
+                # As with the process that is stopped, its worker ends, and asks nothing more.
+                workers.end()
             if done.exception and not isinstance(done.exception, SystemExit):
                 raise done.exception
             return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)

@@ -336,5 +336,5 @@ def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -
     both = (*asked, "--prompt", "single_v1")
     assert voirdire("audit", *both, *judge).returncode == 0
     named = voirdire("calibrate", "mine", COLUMNS="200").stdout
-    assert re.search(r"^mine: grade@\w+, offline/random against people: 10 ", named, re.MULTILINE)
-    assert "mine: single_v1, offline/random against people: 10 " in named
+    assert re.search(r"^offline/random / grade@\w+ against people: 10 ", named, re.MULTILINE)
+    assert "offline/random / single_v1 against people: 10 " in named

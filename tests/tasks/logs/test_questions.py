@@ -99,7 +99,7 @@ def test_a_turn_has_its_own_texts_first(log: Log) -> None:
 def test_disagreements_have_their_texts_and_slices(folder: Path, command: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, [*command, str(folder), "--slice", "category"])
     assert done.exit_code == 0, done.output
-    first, second = done.stdout.split("bench/turn2, gpt4_pair against")
+    first, second = done.stdout.split("gpt4_pair / bench/turn2 against")
     assert "question: 111: one?" in first
     assert "question: And two?" in second
     assert "81: one?" not in done.stdout
