@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -317,6 +318,27 @@ def voirdire(
 ) -> Voirdire:
     """Run the command line in this process, in an empty folder; return what a process would."""
     return voirdire_in(tmp_path, environment)
+
+
+@pytest.fixture
+def stopped(voirdire: Voirdire) -> Voirdire:
+    """Run a command in this process, and send the signal ``number`` when ``ready`` returns."""
+
+    def run(
+        *words: str, number: signal.Signals, ready: Callable[[], object]
+    ) -> "subprocess.CompletedProcess[str]":
+        def stop() -> None:
+            ready()
+            os.kill(os.getpid(), number)
+
+        with ThreadPoolExecutor(1) as aside:
+            stopping = aside.submit(stop)
+            done = voirdire(*words)
+        # If it was never ready, no signal was sent.
+        stopping.result()
+        return done
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,9 @@
 """Batch judges from end to end, against an emulated batch endpoint."""
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -221,19 +219,15 @@ def test_the_batch_of_another_run_is_waited_for_and_found_again_unless_it_is_gon
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any
+    voirdire: Voirdire, stopped: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
     batched.behave(batch_seconds=600)
-
-    def stop() -> None:
-        wait_for(lambda: _is_sent(warehouse), "no batch was sent")
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with ThreadPoolExecutor(1) as aside:
-        stopping = aside.submit(stop)
-        stopped = voirdire(*SMALL)
-    assert stopping.result() is None
-    assert stopped.returncode == 128 + signal.SIGINT
+    done = stopped(
+        *SMALL,
+        number=signal.SIGINT,
+        ready=lambda: wait_for(lambda: _is_sent(warehouse), "no batch was sent"),
+    )
+    assert done.returncode == 128 + signal.SIGINT
     # It did not wait for what the batch brings.
     assert _states(warehouse) == ["sent"]
     assert warehouse.read(Votes).is_empty()

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -207,12 +206,12 @@ def test_a_server_that_is_not_there_is_reported_at_once_and_left_alone_soon(
 
 @pytest.mark.slow
 def test_a_signal_keeps_every_reply_that_came(
-    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+    stopped: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
     emulated.provider(timeout_seconds=900)
     emulated.behave(latency=1)
 
-    def stop() -> None:
+    def settle() -> None:
         wait_for(lambda: emulated.stats()["requests"], "nothing was asked")
         time.sleep(1.5)
         # what is asked from now on is not answered while the run ends, however busy the machine is
@@ -222,12 +221,8 @@ def test_a_signal_keeps_every_reply_that_came(
         while (replies := emulated.stats()["replies"]) != settled:
             settled = replies
             time.sleep(1.5)
-        os.kill(os.getpid(), signal.SIGTERM)
 
-    with ThreadPoolExecutor(1) as aside:
-        stopping = aside.submit(stop)
-        done = voirdire(*SMALL)
-    assert stopping.result() is None
+    done = stopped(*SMALL, number=signal.SIGTERM, ready=settle)
     assert done.returncode == 128 + signal.SIGTERM
     line = done.stderr.splitlines()[-1]
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."

@@ -126,6 +126,21 @@ def test_a_file_gives_every_reason_as_there_is_no_mart_to_look_it_up_in(measure:
     assert "mart." not in said
 
 
+def test_a_judge_that_agrees_with_another_judge_has_not_agreed_with_people(measure: Any) -> None:
+    # Of 400 pairs, people prefer the target on the first eight, the judges on another eight each.
+    targets = {"Ann": range(8), "Bob": range(8), "ada": range(50, 58), "bob": range(51, 59)}
+    rows = []
+    for who, items in targets.items():
+        anchor, target = (
+            ballots(who, choices, questions=400, human=who in {"Ann", "Bob"})
+            for choices in (FAIR, FAIR[::-1])
+        )
+        rows += [(target if at // 2 in items else anchor)[at] for at in range(len(anchor))]
+    said = " ".join(measure(rows, "--only", "scorecard").stdout.split())
+    assert said.count("agreement inconclusive") == 2
+    assert "it agrees with people hardly better than by chance, kappa at most -.02" in said
+
+
 def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:
     rows = [
         row
